@@ -1,0 +1,126 @@
+"""The inspector: the prefill instrument, what it says in words, and this question's numbers."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
+
+from app.instrument import Instrument, Legend, tokens_by_tier
+from app.theme import SMALL_PX, Theme
+from app.turns import TurnState
+from app.widgets import Label
+from app.wording import cost_sentence, metric_rows, miss_sentence, progress_sentence, session_rows, speed
+from core.types import SessionTotals
+
+
+class NumberTable(QWidget):
+    """Names at the left, numbers with their units at the right."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(6)
+        self._grid.setColumnStretch(1, 1)
+        self._cells: list[tuple[Label, Label]] = []
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [(name.text(), value.text()) for name, value in self._cells]
+
+    def set_rows(self, rows: list[tuple[str, str]]) -> None:
+        while len(self._cells) < len(rows):
+            name, value = Label(self._theme, kind="muted"), Label(self._theme)
+            name.setWordWrap(False)
+            name.setAlignment(Qt.AlignmentFlag.AlignTop)
+            value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(name, len(self._cells), 0)
+            self._grid.addWidget(value, len(self._cells), 1)
+            self._cells.append((name, value))
+        for (name, value), (words, number) in zip(self._cells, rows, strict=False):
+            name.setText(words)
+            value.setText(number)
+            value.setAccessibleName(f"{words}: {number}")
+        self.setVisible(bool(rows))
+
+
+class Inspector(QScrollArea):
+    """Follows one turn, live while it is being read."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._turn: TurnState | None = None
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAccessibleName("Inspector")
+        inner = QWidget()
+        inner.setObjectName("pane")
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(8)
+
+        column.addWidget(Label(theme, "This question", bold=True))
+        self.live = Label(theme, kind="muted", size=SMALL_PX)
+        self.bar = Instrument(theme)
+        self.bar.pointed.connect(self._show_chunk)
+        self.pointed = Label(theme, kind="muted", size=SMALL_PX)
+        self.pointed.setMinimumHeight(theme.px(18))
+        self.legend = Legend(theme)
+        self.sentence = Label(theme)
+        column.addWidget(self.bar)
+        column.addWidget(self.live)
+        column.addWidget(self.legend)
+        column.addWidget(self.pointed)
+        column.addWidget(self.sentence)
+        column.addSpacing(8)
+        self.table = NumberTable(theme)
+        column.addWidget(self.table)
+        column.addSpacing(16)
+        self._session_heading = Label(theme, "Since the start of the program", bold=True)
+        column.addWidget(self._session_heading)
+        self.session = NumberTable(theme)
+        column.addWidget(self.session)
+        column.addStretch(1)
+        self.setWidget(inner)
+        self.show_turn(None)
+        self.set_totals(SessionTotals())
+
+    def show_turn(self, turn: TurnState | None) -> None:
+        """Show what a turn costs or did cost. Cheap enough to call for every progress."""
+        self._turn = turn
+        chunks = turn.chunks if turn is not None else ()
+        sentence = self._sentence(turn)
+        self.sentence.setText(sentence)
+        self.bar.setVisible(bool(chunks))
+        self.legend.setVisible(bool(chunks))
+        self.pointed.setVisible(bool(chunks))
+        progress = turn.progress if turn is not None else None
+        live = progress is not None and turn is not None and turn.running
+        self.live.setVisible(live)
+        if progress is not None and live:
+            self.live.setText(speed(progress))
+        if turn is not None and chunks:
+            self.bar.set_chunks(chunks, turn.n_deduplicated_tokens, sentence)
+            self.legend.set_tokens(tokens_by_tier(self.bar.chunks))
+            self._show_chunk("")
+        metrics = turn.metrics if turn is not None else None
+        self.table.set_rows(metric_rows(metrics) if metrics is not None else [])
+        self.table.setVisible(metrics is not None)
+
+    def set_totals(self, totals: SessionTotals) -> None:
+        self._session_heading.setVisible(totals.n_questions > 0)
+        self.session.set_rows(session_rows(totals))
+        self.session.setVisible(totals.n_questions > 0)
+
+    def _sentence(self, turn: TurnState | None) -> str:
+        if turn is None:
+            return "Ask something, and this shows what was read anew and what was reused."
+        if turn.metrics is not None:
+            parts = (cost_sentence(turn.metrics), miss_sentence(turn.metrics))
+            return " · ".join(part for part in parts if part)
+        if turn.progress is not None:
+            return progress_sentence(turn.progress)
+        return "Nothing has been read yet." if turn.running else "This question was not read."
+
+    def _show_chunk(self, words: str) -> None:
+        self.pointed.setText(words or "Point at a part of the bar to see what it is.")

@@ -1,0 +1,347 @@
+"""The window: three columns, two pages, and where each event of the core goes.
+
+In kiosk mode it fills the screen with one column, takes no files, and ignores Ctrl+Q and Alt+F4:
+Ctrl+Alt+Q closes it.
+"""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QKeySequence,
+    QShortcut,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from app.bridge import ServiceBridge
+from app.chat_controller import ChatController, Engine
+from app.chat_page import ChatPage
+from app.header import Header
+from app.kiosk import IdleWatch
+from app.left_bar import LeftBar
+from app.library_page import LibraryPage
+from app.right_pane import INSPECTOR, RightPane
+from app.settings_dialog import SettingsDialog, choose_model
+from app.shell import OVERLAY_BELOW_PX, Shell
+from app.theme import Theme
+from app.widgets import Problem, TextButton, clear, confirm
+from core.config import Settings, WindowOptions, save_settings
+from core.errors import SettingsError, SlipstreamError
+from core.types import (
+    ConversationInfo,
+    ConversationLoaded,
+    ConversationsChanged,
+    EngineFailed,
+    EngineReady,
+    Event,
+    IngestProgress,
+    LibraryChanged,
+    ModelInfo,
+    Notice,
+    PassageLoaded,
+    TicketEvent,
+)
+
+
+class MainWindow(QMainWindow):
+    def __init__(self, options: WindowOptions, theme: Theme, bridge: ServiceBridge) -> None:
+        super().__init__()
+        self._options = options
+        self._theme = theme
+        self._bridge = bridge
+        self._settings = options.settings
+        self._model: ModelInfo | None = None
+        self._wanted_model: Path | None = None
+        self._dialog: SettingsDialog | None = None
+        self._may_close = not options.kiosk
+        self._samples = options.samples
+        self._titles: dict[int, str] = {}
+        self.setWindowTitle("Slipstream")
+        self.setAcceptDrops(not options.kiosk)
+
+        self.left = LeftBar(theme)
+        self.chat = ChatPage(theme)
+        self.library = LibraryPage(theme)
+        self.right = RightPane(theme)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.chat)
+        self.pages.addWidget(self.library)
+        self.shell = Shell(theme, self.left, self._centre(), self.right)
+        self.setCentralWidget(self.shell)
+        self.controller = ChatController(bridge, self.chat, self.right, options.settings)
+        self._connect()
+        if options.kiosk:
+            self.idle = IdleWatch(
+                options.settings.kiosk_idle_s,
+                lambda: self.controller.running is not None,
+                lambda: not self.chat.first_question and not self.chat.input.text,
+            )
+            self.idle.idle.connect(self.start_over)
+            self.idle.warned.connect(self._warn)
+            self.idle.start()
+            QApplication.instance().installEventFilter(self.idle)  # type: ignore[union-attr]
+        else:
+            self.setMinimumSize(720, 480)
+            self.resize(1280, 820)
+
+    # --- building -----------------------------------------------------------------------------------
+
+    def _centre(self) -> QWidget:
+        centre = QWidget()
+        centre.setObjectName("centre")
+        centre.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.header = Header(self._theme)
+        column.addWidget(self.header)
+        self._problems = QVBoxLayout()
+        self._problems.setContentsMargins(24, 0, 24, 0)
+        self._problems.setSpacing(8)
+        column.addLayout(self._problems)
+        column.addWidget(self.pages, 1)
+        return centre
+
+    def _connect(self) -> None:
+        bridge, left, library = self._bridge, self.left, self.library
+        bridge.arrived.connect(self._take)
+        bridge.started.connect(bridge.request_library)
+        bridge.refused.connect(self._refuse)
+        left.new_chat.connect(self.new_chat)
+        left.library.connect(self.show_library)
+        left.settings.connect(self.show_settings)
+        left.collapsed.connect(self.toggle_left)
+        left.conversations.opened.connect(self._open_conversation)
+        left.conversations.deleted.connect(self._delete_conversation)
+        library.added.connect(self.add_paths)
+        library.removed.connect(bridge.remove_document)
+        library.cancelled.connect(bridge.cancel_ingest)
+        self.chat.add_documents.connect(library.choose_files)
+        self.chat.choose_model.connect(self.choose_model)
+        self.controller.place_changed.connect(self._show_place)
+        self.controller.inspected.connect(self._show_inspector)
+        self.right.closed.connect(self._hide_right)
+        self.header.unfold.clicked.connect(self.toggle_left)
+        self.header.toggle_right.clicked.connect(self._toggle_right)
+        self.header.restart.clicked.connect(self.start_over)
+        keys = {"Esc": self._escape}
+        if self._options.kiosk:
+            keys["Ctrl+Alt+Q"] = self.force_close
+        else:
+            keys |= {
+                "Ctrl+N": self.new_chat,
+                "Ctrl+L": self.show_library,
+                "Ctrl+B": self.toggle_left,
+                "Ctrl+I": self._toggle_right,
+                "Ctrl+,": self.show_settings,
+                "Ctrl+Q": self.force_close,
+            }
+        for key, do in keys.items():
+            QShortcut(QKeySequence(key), self, do)
+
+    # --- events ---------------------------------------------------------------------------------------
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case TicketEvent():
+                self.controller.take(event)
+            case EngineReady():
+                self._engine_ready(event.model)
+            case EngineFailed():
+                self._engine_failed(event)
+            case IngestProgress():
+                self.library.strip.show_progress(event)
+            case LibraryChanged():
+                self.library.set_documents(event.documents)
+                self.chat.set_documents(event.documents)
+                self._add_samples(empty=not event.documents)
+            case ConversationsChanged():
+                self._titles = {one.id: one.title for one in event.conversations}
+                self.left.set_conversations(event, self.controller.conversation_id)
+                self._show_place()
+            case ConversationLoaded():
+                self.controller.loaded(event)
+            case PassageLoaded():
+                self.right.show_passage(event.passage)
+                self.shell.show_right(True)
+            case Notice():
+                self._show_problem(Problem(self._theme, event.message, event.hint, event.details))
+            case _:
+                pass
+
+    def _engine_ready(self, model: ModelInfo) -> None:
+        self._model = model
+        self.controller.set_engine(Engine.READY)
+        self.chat.model_line.set_model(model)
+        clear(self._problems)
+        if self._dialog is not None:
+            self._dialog.show_model(model)
+        wanted = self._wanted_model
+        if wanted is not None and Path(model.path).resolve() == wanted.resolve():
+            self._save(self._settings.with_(model=str(self._wanted_model)))
+        self._wanted_model = None
+
+    def _engine_failed(self, event: EngineFailed) -> None:
+        self._wanted_model = None
+        if self._model is None:
+            self.controller.set_engine(Engine.FAILED)
+            self.chat.model_line.say("No model is loaded. Passages are still found and shown.")
+        else:
+            self.chat.model_line.set_model(self._model)
+        self._show_problem(Problem(self._theme, event.message, event.hint, event.details), choose=True)
+
+    def _refuse(self, error: SlipstreamError) -> None:
+        self.controller.set_engine(Engine.ABSENT)
+        self.chat.model_line.say("Slipstream could not start.")
+        self._show_problem(Problem(self._theme, error.message, error.hint, error.details))
+
+    def _show_problem(self, problem: Problem, *, choose: bool = False) -> None:
+        """An error that belongs to no question stays above the page until it is dismissed."""
+        dismiss = TextButton(self._theme, "Dismiss")
+        dismiss.clicked.connect(problem.hide)
+        dismiss.clicked.connect(problem.deleteLater)
+        problem.add_button(dismiss)
+        if choose and not self._options.kiosk:
+            button = TextButton(self._theme, "Choose a model…", kind="primary")
+            button.clicked.connect(self.choose_model)
+            problem.add_button(button)
+        self._problems.addWidget(problem)
+
+    # --- places ---------------------------------------------------------------------------------------
+
+    def new_chat(self) -> None:
+        self.pages.setCurrentWidget(self.chat)
+        self.controller.new_chat()
+
+    def start_over(self) -> None:
+        self._hide_right()
+        self.controller.forget()
+
+    def show_library(self) -> None:
+        self.pages.setCurrentWidget(self.library)
+        self.library.list.setFocus()
+        self._show_place()
+
+    def _open_conversation(self, conversation_id: int) -> None:
+        self.pages.setCurrentWidget(self.chat)
+        self.controller.open(conversation_id)
+
+    def _delete_conversation(self, info: ConversationInfo) -> None:
+        question = f"Delete “{info.title}”?"
+        if confirm(self, question, "Its questions and answers go. Your documents stay.", "Delete"):
+            self.controller.delete(info.id)
+
+    def _show_place(self) -> None:
+        library = self.pages.currentWidget() is self.library
+        current = self.controller.conversation_id
+        self.left.show_place(library=library, conversation_id=current)
+        if not self._options.kiosk:
+            fallback = self.chat.first_question or "New chat"
+            title = fallback if current is None else self._titles.get(current, fallback)
+            self.header.title.set_whole("" if library else title)
+
+    def toggle_left(self) -> None:
+        self.shell.show_left(not self.shell.left_shown)
+        self.header.unfold.setVisible(not self.shell.left_shown)
+
+    def _toggle_right(self) -> None:
+        self.shell.show_right(not self.shell.right_shown)
+
+    def _hide_right(self) -> None:
+        self.shell.show_right(False)
+
+    def _show_inspector(self) -> None:
+        self.right.show_tab(INSPECTOR)
+        self.shell.show_right(True)
+
+    def _escape(self) -> None:
+        if self.controller.running is not None:
+            self.controller.stop()
+        elif self.shell.right_shown and self.shell.overlays:
+            self._hide_right()
+
+    def _warn(self, left_s: int) -> None:
+        words = f"Starting over in {left_s} s. Touch the screen to stay." if left_s else ""
+        self.chat.input.say(words)
+
+    # --- settings and files ---------------------------------------------------------------------------
+
+    def show_settings(self) -> None:
+        self._dialog = SettingsDialog(self._theme, self._settings, self._model, self)
+        self._dialog.changed.connect(self._change_settings)
+        self._dialog.model_chosen.connect(self._use_model)
+        self._dialog.exec()
+        self._dialog.deleteLater()
+        self._dialog = None
+
+    def choose_model(self) -> None:
+        path = choose_model(self)
+        if path is not None:
+            self._use_model(path)
+
+    def _use_model(self, path: Path) -> None:
+        self._wanted_model = path
+        self.chat.model_line.say(f"{path.name} is loading…")
+        self._bridge.use_model(path)
+
+    def _change_settings(self, settings: Settings) -> None:
+        self._save(settings)
+        self._theme.set_settings(settings)
+
+    def _save(self, settings: Settings) -> None:
+        self._settings = self.controller.settings = settings
+        try:
+            save_settings(self._options.data_dir, settings)
+        except SettingsError as error:
+            self._show_problem(Problem(self._theme, error.message, error.hint, error.details))
+
+    def _add_samples(self, *, empty: bool) -> None:
+        """Put the sample documents into a library that is empty when the program starts."""
+        samples, self._samples = self._samples, None
+        if samples is not None and empty:
+            self._bridge.add_paths([samples])
+
+    def add_paths(self, paths: list[Path]) -> None:
+        self._bridge.add_paths(paths)
+        self.show_library()
+
+    # --- the window itself ----------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._options.kiosk and self.width() >= OVERLAY_BELOW_PX:
+            self.shell.show_right(True)
+        QTimer.singleShot(0, self.chat.input.edit, self.chat.input.edit.setFocus)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls() and self._bridge.ready:
+            event.acceptProposedAction()
+            self.shell.show_drop(True)
+
+    def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
+        self.shell.show_drop(False)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.shell.show_drop(False)
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        if paths:
+            event.acceptProposedAction()
+            self.add_paths(paths)
+
+    def force_close(self) -> None:
+        self._may_close = True
+        self.close()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._may_close:
+            event.ignore()
+            return
+        if self._options.kiosk:
+            self.idle.stop()
+            QApplication.instance().removeEventFilter(self.idle)  # type: ignore[union-attr]
+        super().closeEvent(event)

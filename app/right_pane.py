@@ -1,0 +1,236 @@
+"""The right pane: Sources, Document and Inspector of the selected answer."""
+
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QColor, QDesktopServices, QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+
+from app.answer_view import SafeBrowser
+from app.inspector import Inspector
+from app.theme import READING_PX, SMALL_PX, Theme
+from app.turns import TurnState
+from app.widgets import ElidedLabel, EmptyState, IconButton, Label, TextButton
+from app.wording import page_name, place_name
+from core.types import PassageText, SessionTotals
+
+SOURCES, DOCUMENT, INSPECTOR = range(3)
+_OPEN = "passage"
+
+
+class Reading(SafeBrowser):
+    """Plain text of documents, with marked sentences."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__(theme, may_open_links=False)
+        self.setAccessibleName(name)
+        self.document().setDocumentMargin(16)
+
+    def normal(self, size: int = READING_PX, *, bold: bool = False, role: str = "text") -> QTextCharFormat:
+        made = QTextCharFormat()
+        made.setFont(self._theme.font(size, bold=bold))
+        made.setForeground(QColor(getattr(self._theme.tokens, role)))
+        return made
+
+    def write_marked(self, cursor: QTextCursor, text: str, start: int, end: int, size: int) -> int:
+        """Insert ``text`` with one stretch of it marked; returns where the mark starts in the document."""
+        plain = self.normal(size)
+        marked = self.normal(size)
+        marked.setBackground(QColor(self._theme.tokens.mark))
+        cursor.insertText(text[:start], plain)
+        at = cursor.position()
+        cursor.insertText(text[start:end], marked)
+        cursor.insertText(text[end:], plain)
+        return at
+
+
+class SourcesTab(Reading):
+    """Every passage of the answer, whole, with the sentence that matched best."""
+
+    opened = Signal(object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, "Passages of this answer")
+        self._turn: TurnState | None = None
+        self._shown: tuple[object, ...] = ()
+
+    def show_turn(self, turn: TurnState | None) -> None:
+        passages = turn.passages if turn is not None else ()
+        numbers = [turn.number_of(one) for one in passages] if turn is not None else []
+        shown = (passages, tuple(numbers), self._theme.tokens, self._theme.scale)
+        if shown == self._shown:
+            return
+        self._shown, self._turn = shown, turn
+        self.clear()
+        cursor = self.textCursor()
+        cursor.beginEditBlock()
+        for index, passage in enumerate(passages):
+            above = QTextBlockFormat()
+            above.setTopMargin(20 if index else 0)
+            above.setBottomMargin(4)
+            if index:
+                cursor.insertBlock()
+            cursor.setBlockFormat(above)
+            if numbers[index]:
+                cursor.insertText(f"{numbers[index]}  ", self.normal(SMALL_PX, bold=True, role="accent"))
+            link = self.normal(SMALL_PX, bold=True)
+            link.setAnchor(True)
+            link.setAnchorHref(f"{_OPEN}:{index}")
+            link.setToolTip("Show it in the document")
+            link.setFontUnderline(True)
+            cursor.insertText(place_name(passage.place.title, passage.place.page), link)
+            text = QTextBlockFormat()
+            text.setLineHeight(135.0, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+            cursor.insertBlock(text)
+            end = passage.quote_start + len(passage.quote)
+            self.write_marked(cursor, passage.block.text, passage.quote_start, end, 13)
+        cursor.endEditBlock()
+        self.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def follow(self, url: QUrl) -> None:
+        if url.scheme() == _OPEN and self._turn is not None:
+            self.opened.emit(self._turn.passages[int(url.path())])
+
+
+class DocumentTab(QWidget):
+    """The place in the document that a citation or a chip points to."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._passage: PassageText | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 12, 0, 0)
+        column.setSpacing(0)
+        head = QHBoxLayout()
+        head.setContentsMargins(16, 0, 8, 0)
+        titles = QVBoxLayout()
+        titles.setSpacing(0)
+        self.title = ElidedLabel(theme, bold=True)
+        self.page = Label(theme, kind="muted", size=SMALL_PX)
+        titles.addWidget(self.title)
+        titles.addWidget(self.page)
+        head.addLayout(titles, 1)
+        self.open = IconButton(theme, "open", "Open the file in its own program")
+        self.open.clicked.connect(self._open)
+        self.open.setVisible(not theme.kiosk)
+        head.addWidget(self.open)
+        column.addLayout(head)
+        self.text = Reading(theme, "Document")
+        column.addWidget(self.text, 1)
+        theme.changed.connect(self._show_again)
+
+    def show_passage(self, passage: PassageText) -> None:
+        self._passage = passage
+        self.title.set_whole(passage.title)
+        self.title.setToolTip(passage.path)
+        self.page.setText(page_name(passage.page).replace("p. ", "Page "))
+        self.page.setVisible(passage.page is not None)
+        self.text.clear()
+        cursor = self.text.textCursor()
+        start, end = passage.highlight
+        at = self.text.write_marked(cursor, passage.text, start, end, READING_PX)
+        self.text.set_line_height(0)  # extracted text has its own empty lines
+        cursor.setPosition(at)
+        self.text.setTextCursor(cursor)
+        upper = self.text.cursorRect(cursor).top()
+        bar = self.text.verticalScrollBar()
+        bar.setValue(bar.value() + upper - self.text.viewport().height() // 3)
+
+    def _show_again(self) -> None:
+        if self._passage is not None:
+            self.show_passage(self._passage)
+
+    def _open(self) -> None:
+        if self._passage is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(self._passage.path))
+
+
+class RightPane(QWidget):
+    closed = Signal()
+    opened = Signal(object)
+    """Carries the `Passage` that is to be shown in its document."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("rightPane")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._turn: TurnState | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(1, 8, 0, 0)  # beside the line at its left
+        column.setSpacing(0)
+        head = QHBoxLayout()
+        head.setContentsMargins(16, 0, 8, 0)
+        self.tabs = QTabBar()
+        self.tabs.setExpanding(False)
+        self.tabs.setUsesScrollButtons(False)
+        self.tabs.setAccessibleName("Right pane")
+        for words, tip in (
+            ("Sources", "The passages of this answer"),
+            ("Document", "The place a citation points to"),
+            ("Inspector", "What this question cost and saved"),
+        ):
+            self.tabs.setTabToolTip(self.tabs.addTab(words), tip)
+        head.addWidget(self.tabs, 1)
+        words = "Back" if theme.kiosk else "Hide this pane (Ctrl+I)"
+        self.close_button = IconButton(theme, "back" if theme.kiosk else "close", words)
+        self.close_button.clicked.connect(self.closed)
+        head.addWidget(self.close_button)
+        if theme.kiosk:
+            self.tabs.hide()
+            back = TextButton(theme, "Back", icon_name="back", tip="Back to the answer")
+            back.clicked.connect(self.closed)
+            self.close_button.hide()
+            head.addWidget(back)
+            head.addStretch(1)
+        column.addLayout(head)
+
+        self.sources = SourcesTab(theme)
+        self.sources.opened.connect(self.opened)
+        self.document = DocumentTab(theme)
+        self.inspector = Inspector(theme)
+        self._no_sources = EmptyState(
+            theme, "The passages that an answer rests on appear here with your first question.", None
+        )
+        self._no_document = EmptyState(
+            theme, "Click a source, or a number in an answer, to read it in its document.", None
+        )
+        self._stack = QStackedWidget()
+        for page in (self.sources, self.document, self.inspector, self._no_sources, self._no_document):
+            self._stack.addWidget(page)
+        column.addWidget(self._stack, 1)
+        self._has_document = False
+        self.tabs.currentChanged.connect(self._show)
+        theme.changed.connect(self._refresh)
+        self.show_tab(INSPECTOR)
+
+    @property
+    def turn(self) -> TurnState | None:
+        return self._turn
+
+    def show_tab(self, tab: int) -> None:
+        self.tabs.setCurrentIndex(tab)
+        self._show(tab)
+
+    def show_turn(self, turn: TurnState | None) -> None:
+        self._turn = turn
+        self._refresh()
+
+    def show_passage(self, passage: PassageText) -> None:
+        self._has_document = True
+        self.show_tab(DOCUMENT)
+        self.document.show_passage(passage)
+
+    def set_totals(self, totals: SessionTotals) -> None:
+        self.inspector.set_totals(totals)
+
+    def _refresh(self) -> None:
+        self.sources.show_turn(self._turn)
+        self.inspector.show_turn(self._turn)
+        self._show(self.tabs.currentIndex())
+
+    def _show(self, tab: int) -> None:
+        page: QWidget = (self.sources, self.document, self.inspector)[tab]
+        if tab == SOURCES and (self._turn is None or not self._turn.passages):
+            page = self._no_sources
+        elif tab == DOCUMENT and not self._has_document:
+            page = self._no_document
+        self._stack.setCurrentWidget(page)

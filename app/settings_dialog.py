@@ -1,0 +1,122 @@
+"""The settings a user changes: model, theme, text size, answer length."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.theme import SMALL_PX, Theme
+from app.widgets import ElidedLabel, Label, TextButton
+from core.config import Settings
+from core.types import ModelInfo
+
+_THEMES = (("As the system", "system"), ("Light", "light"), ("Dark", "dark"))
+_SCALES = ((90, 0.9), (100, 1.0), (115, 1.15), (130, 1.3), (150, 1.5), (200, 2.0))
+_LENGTHS = (("Short", 128), ("Medium", 256), ("Long", 512), ("Very long", 1024))
+
+
+def choose_model(parent: QWidget) -> Path | None:
+    name, _ = QFileDialog.getOpenFileName(parent, "Choose a model", "", "GGUF models (*.gguf)")
+    return Path(name) if name else None
+
+
+class SettingsDialog(QDialog):
+    """Changes take effect at once; Close closes."""
+
+    changed = Signal(object)
+    """Carries the new `Settings`."""
+    model_chosen = Signal(object)
+    """Carries the `Path` of a GGUF."""
+
+    def __init__(self, theme: Theme, settings: Settings, model: ModelInfo | None, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self.setWindowTitle("Settings")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 24, 24, 16)
+        column.setSpacing(16)
+        form = QFormLayout()
+        form.setHorizontalSpacing(16)
+        form.setVerticalSpacing(12)
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+
+        self.model_name = ElidedLabel(theme)
+        self.model_name.setMinimumWidth(theme.px(240))
+        self.show_model(model)
+        choose = TextButton(theme, "Choose a model…", tip="Choose a GGUF model file")
+        choose.clicked.connect(self._choose)
+        form.addRow("Model", self.model_name)
+        row = QHBoxLayout()
+        row.addWidget(choose)
+        row.addStretch(1)
+        form.addRow("", row)
+
+        self.theme_box = self._box("Theme", _THEMES, settings.theme)
+        self.scale_box = self._box(
+            "Text size",
+            tuple((f"{percent} % of normal", scale) for percent, scale in _SCALES),
+            settings.text_scale,
+        )
+        self.length_box = self._box(
+            "Answer length",
+            tuple((f"{words}: up to {n:,} tokens", n) for words, n in _LENGTHS),
+            settings.answer_tokens,
+        )
+        for words, box in (
+            ("Theme", self.theme_box),
+            ("Text size", self.scale_box),
+            ("Answer length", self.length_box),
+        ):
+            form.addRow(words, box)
+            box.currentIndexChanged.connect(self._change)
+        column.addLayout(form)
+        column.addWidget(
+            Label(theme, "Your documents and questions stay on this computer.", kind="muted", size=SMALL_PX)
+        )
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        close = TextButton(theme, "Close", kind="primary")
+        close.setDefault(True)
+        close.clicked.connect(self.accept)
+        buttons.addWidget(close)
+        column.addLayout(buttons)
+
+    def show_model(self, model: ModelInfo | None) -> None:
+        self.model_name.set_whole(f"{model.name} on {model.device}" if model is not None else "None loaded")
+        if model is not None:
+            self.model_name.setToolTip(model.path)
+
+    def _box(self, name: str, choices: tuple[tuple[str, object], ...], now: object) -> QComboBox:
+        box = QComboBox()
+        box.setAccessibleName(name)
+        box.setToolTip(name)
+        for words, value in choices:
+            box.addItem(words, value)
+        at = box.findData(now)
+        if at < 0:  # set by hand in the file
+            box.addItem(f"{now} (from the settings file)", now)
+            at = box.count() - 1
+        box.setCurrentIndex(at)
+        return box
+
+    def _change(self) -> None:
+        self._settings = self._settings.with_(
+            theme=self.theme_box.currentData(),
+            text_scale=self.scale_box.currentData(),
+            answer_tokens=self.length_box.currentData(),
+        )
+        self.changed.emit(self._settings)
+
+    def _choose(self) -> None:
+        path = choose_model(self)
+        if path is not None:
+            self.model_chosen.emit(path)

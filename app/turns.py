@@ -1,0 +1,125 @@
+"""What the chat page shows, without Qt: turns, and how events change them."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from core.types import (
+    Answer,
+    AnswerDone,
+    AnswerText,
+    ChunkView,
+    Passage,
+    PrefillProgress,
+    QuestionFailed,
+    RequestMetrics,
+    SessionTotals,
+    SourcesFound,
+    TicketEvent,
+    Turn,
+)
+
+
+class Phase(StrEnum):
+    WAITING = "waiting"
+    READING = "reading"
+    ANSWERING = "answering"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(slots=True, eq=False)
+class TurnState:
+    """One question on the screen and everything known about its answer so far."""
+
+    question: str
+    conversation_id: int | None = None
+    ticket: int | None = None
+    phase: Phase = Phase.WAITING
+    passages: tuple[Passage, ...] = ()
+    progress: PrefillProgress | None = None
+    text: str = ""
+    answer: Answer | None = None
+    failure: QuestionFailed | None = None
+    sources_open: bool = False
+    """All chips are shown, not the first three alone."""
+    searched: bool = False
+    """The search is over, whatever it found."""
+    stopping: bool = False
+    loading: bool = False
+    """The model is still loading; the answer follows when it has."""
+
+    @staticmethod
+    def of(turn: Turn, conversation_id: int) -> "TurnState":
+        answer = turn.answer
+        return TurnState(
+            turn.question,
+            conversation_id,
+            phase=Phase.DONE,
+            passages=answer.passages,
+            text=answer.text,
+            answer=answer,
+        )
+
+    @property
+    def running(self) -> bool:
+        return self.phase in (Phase.WAITING, Phase.READING, Phase.ANSWERING)
+
+    @property
+    def chunks(self) -> tuple[ChunkView, ...]:
+        if self.answer is not None and self.answer.chunks:
+            return self.answer.chunks
+        return self.progress.chunks if self.progress is not None else ()
+
+    @property
+    def metrics(self) -> RequestMetrics | None:
+        return self.answer.metrics if self.answer is not None else None
+
+    @property
+    def n_deduplicated_tokens(self) -> int:
+        if self.answer is not None:
+            return self.answer.metrics.n_deduplicated_tokens
+        return self.progress.n_deduplicated_tokens if self.progress is not None else 0
+
+    def number_of(self, passage: Passage) -> int:
+        """The citation number of a passage in the finished answer; 0 if it is not cited."""
+        if self.answer is not None:
+            for citation in self.answer.citations:
+                if citation.block_id == passage.block.id:
+                    return citation.number
+        return 0
+
+    def apply(self, event: TicketEvent) -> None:
+        """Take one event of this turn's ticket, in order."""
+        match event:
+            case SourcesFound():
+                self.passages = event.context.passages
+                self.searched = True
+                self.conversation_id = event.conversation_id
+            case PrefillProgress():
+                self.progress = event
+                self.phase = Phase.READING
+            case AnswerText():
+                self.text += event.text
+                self.phase = Phase.ANSWERING
+            case AnswerDone():
+                self.answer = event.turn.answer
+                self.text = event.turn.answer.text
+                self.passages = event.turn.answer.passages or self.passages
+                self.conversation_id = event.conversation_id
+                self.phase = Phase.DONE
+            case QuestionFailed():
+                self.failure = event
+                self.phase = Phase.FAILED
+            case _:
+                pass
+
+
+def counted(totals: SessionTotals, metrics: RequestMetrics) -> SessionTotals:
+    """The session's totals with one more question."""
+    return replace(
+        totals,
+        n_questions=totals.n_questions + 1,
+        n_prompt_tokens=totals.n_prompt_tokens + metrics.n_prompt_tokens,
+        n_cached_tokens=totals.n_cached_tokens + metrics.n_cached_tokens,
+        saved_ms=totals.saved_ms + metrics.saved_ms,
+    )

@@ -1,0 +1,181 @@
+"""Numbers and states in words. Every number carries its unit, every share its base."""
+
+from core.types import (
+    ChunkView,
+    DocumentInfo,
+    IngestProgress,
+    MissReason,
+    PrefillProgress,
+    RequestMetrics,
+    SessionTotals,
+    Tier,
+)
+
+TIER_NAMES = {
+    Tier.LIVE: "live",
+    Tier.RAM: "from RAM",
+    Tier.SSD: "from SSD",
+    Tier.PREFILLED: "prefilled",
+    Tier.REFERENCED: "referenced",
+    Tier.PENDING: "still to read",
+}
+
+
+def count(n: int, noun: str) -> str:
+    """``1,840 tokens``, ``1 token``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def seconds(value_s: float) -> str:
+    """``9 ms``, ``3.1 s``, ``2 min 10 s``, ``1 h 5 min``."""
+    if value_s < 0.0995:
+        return f"{value_s * 1000:.0f} ms"
+    if value_s < 59.95:
+        return f"{value_s:.1f} s"
+    whole = round(value_s)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def about(value_s: float) -> str:
+    """A time estimate, rounded as roughly as it is known."""
+    if value_s < 10:
+        return "a few seconds"
+    if value_s < 55:
+        return f"about {round(value_s / 10) * 10} s"
+    if value_s < 3600:
+        return f"about {max(1, round(value_s / 60))} min"
+    return f"about {value_s / 3600:.1f} h"
+
+
+def size(n_bytes: int) -> str:
+    value = float(n_bytes)
+    for unit in ("B", "KB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 10 else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"
+
+
+def share(ratio: float, part: int, base: int) -> str:
+    """``79.7 % (1,840 of 2,310 tokens)``."""
+    return f"{ratio * 100:.1f} % ({part:,} of {count(base, 'token')})"
+
+
+def page_name(page: int | None) -> str:
+    return "" if page is None else f"p. {page}"
+
+
+def place_name(title: str, page: int | None) -> str:
+    return title if page is None else f"{title}, {page_name(page)}"
+
+
+def chunk_name(chunk: ChunkView) -> str:
+    """``contract-b.pdf, p. 4 · 312 tokens · from SSD``."""
+    return f"{chunk.label} · {count(chunk.n_tokens, 'token')} · {TIER_NAMES[chunk.tier]}"
+
+
+def cost_sentence(metrics: RequestMetrics) -> str:
+    """One line under an answer: what was reused and what that saved."""
+    n_prompt, n_cached = metrics.n_prompt_tokens, metrics.n_cached_tokens
+    took_s = (metrics.prefill_ms + metrics.restore_ms) / 1000
+    if n_prompt == 0:
+        return ""
+    if n_cached == 0:
+        return f"{count(n_prompt, 'token')} read in {seconds(took_s)} · nothing to reuse yet"
+    words = f"{n_cached:,} of {count(n_prompt, 'token')} reused · {seconds(took_s)}"
+    if metrics.saved_ms >= 100:
+        words += f" instead of about {seconds(took_s + metrics.saved_ms / 1000)}"
+    return words
+
+
+def miss_sentence(metrics: RequestMetrics) -> str:
+    """Why the first token that had to be read was not in the cache."""
+    if metrics.miss_reason is MissReason.NONE:
+        return "nothing was missing" if metrics.n_prompt_tokens else ""
+    what = f"{metrics.miss_detail}: " if metrics.miss_detail else ""
+    return f"first miss: {what}{metrics.miss_reason}"
+
+
+def progress_sentence(progress: PrefillProgress) -> str:
+    """What the running prefill is doing: ``Reading 1,240 of 2,310 tokens · 4.1 s · 152 tokens/s``."""
+    n_read = progress.n_cached_tokens + progress.n_prefilled_tokens
+    words = f"Reading {n_read:,} of {count(progress.n_prompt_tokens, 'token')}"
+    if progress.n_cached_tokens:
+        words += f", {progress.n_cached_tokens:,} reused"
+    return f"{words} · {speed(progress)}"
+
+
+def speed(progress: PrefillProgress) -> str:
+    words = seconds(progress.prefill_s)
+    return f"{words} · {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens_per_s > 0 else words
+
+
+def metric_rows(metrics: RequestMetrics) -> list[tuple[str, str]]:
+    """The numbers of one question, with units, in the order of the work."""
+    rate = f" at {metrics.prefill_tokens_per_s:,.0f} tokens/s" if metrics.prefill_tokens_per_s > 0 else ""
+    return [
+        ("Prompt", count(metrics.n_prompt_tokens, "token")),
+        ("Live", count(metrics.n_live_tokens, "token")),
+        ("From RAM", count(metrics.n_ram_tokens, "token")),
+        ("From SSD", count(metrics.n_ssd_tokens, "token")),
+        ("Prefilled", count(metrics.n_prefilled_tokens, "token")),
+        ("Referenced", f"{count(metrics.n_deduplicated_tokens, 'token')} not repeated"),
+        ("Hit ratio", share(metrics.hit_ratio, metrics.n_cached_tokens, metrics.n_prompt_tokens)),
+        ("Retrieval", seconds(metrics.retrieve_ms / 1000)),
+        ("Planning", seconds(metrics.plan_ms / 1000)),
+        ("Restoring", seconds(metrics.restore_ms / 1000)),
+        ("Prefill", seconds(metrics.prefill_ms / 1000) + rate),
+        ("First token", f"after {seconds(metrics.ttft_ms / 1000)}"),
+        (
+            "Answer",
+            f"{count(metrics.n_answer_tokens, 'token')} at {metrics.decode_tokens_per_s:,.1f} tokens/s",
+        ),
+    ]
+
+
+def session_rows(totals: SessionTotals) -> list[tuple[str, str]]:
+    return [
+        ("Questions", f"{totals.n_questions:,}"),
+        ("Hit ratio", share(totals.hit_ratio, totals.n_cached_tokens, totals.n_prompt_tokens)),
+        ("Prefill saved", f"about {seconds(totals.saved_ms / 1000)}"),
+    ]
+
+
+def document_facts(document: DocumentInfo) -> str:
+    """``PDF · 12 pages · 48 blocks · 1.2 MB``."""
+    kind = document.title.rpartition(".")[2].upper() if "." in document.title else "File"
+    parts = [kind]
+    if document.n_pages:
+        parts.append(count(document.n_pages, "page"))
+    if document.n_blocks:
+        parts.append(count(document.n_blocks, "block"))
+    return " · ".join([*parts, size(document.n_bytes)])
+
+
+def ingest_sentence(progress: IngestProgress) -> str:
+    """What reading files is doing, how far it is and how long it still takes; or how it ended."""
+    failed = f" · {count(progress.n_failed, 'file')} could not be read" if progress.n_failed else ""
+    if not progress.running:
+        kept = f"{count(progress.n_done, 'file')} in {seconds(progress.elapsed_s)}"
+        start = "Stopped. Kept" if progress.cancelled else "Read"
+        return f"{start} {kept} · {count(progress.n_blocks, 'block')}{failed}"
+    left = ""
+    if progress.n_bytes_done and progress.elapsed_s > 1:
+        rest = progress.n_bytes - progress.n_bytes_done
+        left = f" · {about(progress.elapsed_s * rest / progress.n_bytes_done)} left"
+    n_blocks = count(progress.n_blocks, "block")
+    return f"{progress.n_done:,} of {count(progress.n_files, 'file')} · {n_blocks}{failed}{left}"
+
+
+def ago(then: float, now: float) -> str:
+    """When something was last used, in the calm words of a list. Both are Unix times in seconds."""
+    past = max(0.0, now - then)
+    if past < 60:
+        return "just now"
+    if past < 3600:
+        return f"{int(past // 60)} min ago"
+    if past < 86_400:
+        return f"{int(past // 3600)} h ago"
+    return f"{count(int(past // 86_400), 'day')} ago"

@@ -1,0 +1,54 @@
+import pytest
+
+from app.inspector import Inspector
+from app.turns import TurnState, counted
+from core.types import SessionTotals, Turn
+
+
+@pytest.fixture
+def inspector(qtbot, theme):
+    made = Inspector(theme)
+    qtbot.addWidget(made)
+    return made
+
+
+def test_the_numbers_are_the_metrics(inspector, parts):
+    inspector.show_turn(TurnState.of(Turn(1, "Q", parts.answer()), 7))
+    rows = dict(inspector.table.rows())
+    assert rows["Prompt"] == "2,310 tokens"
+    assert rows["Live"] == "1,024 tokens"
+    assert rows["From RAM"] == "512 tokens"
+    assert rows["From SSD"] == "304 tokens"
+    assert rows["Prefilled"] == "470 tokens"
+    assert rows["Referenced"] == "120 tokens not repeated"
+    assert rows["Hit ratio"] == "79.7 % (1,840 of 2,310 tokens)"
+    assert rows["Prefill"] == "3.1 s at 152 tokens/s"
+    assert rows["First token"] == "after 3.2 s"
+    assert rows["Answer"] == "84 tokens at 11.2 tokens/s"
+    assert inspector.sentence.text() == (
+        "1,840 of 2,310 tokens reused · 3.1 s instead of about 15.2 s"
+        " · first miss: contract-b.pdf, p. 4: not read before"
+    )
+
+
+def test_it_is_live_while_prefill_runs(inspector, parts):
+    turn = TurnState("Q", 7, 1)
+    turn.apply(parts.progress(1, 6))
+    inspector.show()
+    inspector.show_turn(turn)
+    assert inspector.live.text() == "2.6 s · 152 tokens/s"
+    assert inspector.sentence.text().startswith("Reading 2,230 of 2,310 tokens, 1,840 reused")
+    assert inspector.bar.chunks[5].n_tokens == 390
+    assert not inspector.table.isVisibleTo(inspector)
+
+
+def test_the_session_has_its_base(inspector, parts):
+    totals = counted(counted(SessionTotals(), parts.METRICS), parts.METRICS)
+    inspector.set_totals(totals)
+    rows = dict(inspector.session.rows())
+    assert rows["Hit ratio"] == "79.7 % (3,680 of 4,620 tokens)"
+    assert rows["Questions"] == "2"
+
+
+def test_nothing_asked_yet(inspector):
+    assert "Ask something" in inspector.sentence.text()

@@ -1,0 +1,109 @@
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app import library_page
+from app.library_page import LibraryPage
+from core.types import DocumentStatus, IngestProgress
+
+
+@pytest.fixture
+def page(qtbot, theme):
+    made = LibraryPage(theme)
+    qtbot.addWidget(made)
+    made.resize(800, 600)
+    made.show()
+    return made
+
+
+def progress(**changes):
+    values = {
+        "running": True,
+        "n_files": 40,
+        "n_done": 12,
+        "n_failed": 0,
+        "n_blocks": 312,
+        "n_bytes_done": 25,
+        "n_bytes": 100,
+        "current": "/docs/a.pdf",
+        "elapsed_s": 30.0,
+    }
+    return IngestProgress(**{**values, **changes})
+
+
+def test_empty_says_what_to_do(page):
+    assert page.empty.isVisible()
+    assert not page.list.isVisible()
+
+
+def test_a_failed_file_says_why(page, parts):
+    page.set_documents(
+        [
+            parts.document(),
+            parts.document(2, "scan.pdf", DocumentStatus.FAILED, "It holds no text.", 3, 0),
+        ]
+    )
+    assert page.list.isVisible()
+    assert page.summary.text() == "2 documents · 48 blocks · 1 not read"
+    role = Qt.ItemDataRole.AccessibleTextRole
+    words = page.list.model().index(1, 0).data(role)
+    assert words == "scan.pdf, PDF · 3 pages · 1.2 MB, Not read, It holds no text."
+    page.grab()
+
+
+def test_delete_asks_and_removes(page, parts, qtbot, monkeypatch):
+    page.set_documents([parts.document(1, "a.pdf"), parts.document(2, "b.pdf")])
+    asked, removed = [], []
+    page.removed.connect(removed.append)
+    monkeypatch.setattr(
+        library_page, "confirm", lambda _p, question, *_: asked.append(question) or len(asked) > 1
+    )
+    assert not page.remove.isEnabled()
+    page.list.setCurrentIndex(page.list.model().index(1, 0))
+    qtbot.keyClick(page.list, Qt.Key.Key_Delete)
+    assert (asked, removed) == (["Remove “b.pdf” from the library?"], [])
+    page.remove.click()
+    assert removed == [2]
+
+
+def test_choosing_files_and_a_folder(page, monkeypatch):
+    added = []
+    page.added.connect(added.append)
+    monkeypatch.setattr(library_page.QFileDialog, "getOpenFileNames", lambda *_: (["/a.pdf", "/b.md"], ""))
+    monkeypatch.setattr(library_page.QFileDialog, "getExistingDirectory", lambda *_: "/docs")
+    page.add_files.click()
+    page.add_folder.click()
+    assert added == [[Path("/a.pdf"), Path("/b.md")], [Path("/docs")]]
+
+
+def test_the_filter_narrows(page, parts):
+    page.set_documents([parts.document(1, "lease.pdf"), parts.document(2, "Contract.pdf")])
+    page.filter.setText("contr")
+    assert [page.list.model().index(row, 0).data() for row in range(page.list.model().rowCount())] == [
+        "Contract.pdf"
+    ]
+
+
+def test_progress_says_what_how_far_how_long_and_can_be_cancelled(page, qtbot):
+    page.strip.show_progress(progress())
+    assert not page.strip.isVisible()  # what is quick shows nothing
+    qtbot.waitUntil(page.strip.isVisible, timeout=1000)
+    assert page.strip.current.toolTip() == "Reading a.pdf"
+    assert page.strip.facts.text() == "12 of 40 files · 312 blocks · about 2 min left"
+    assert page.strip.bar.value() == 250
+    with qtbot.waitSignal(page.cancelled):
+        page.strip.cancel.click()
+    assert page.strip.cancel.text() == "Stopping…"
+    page.strip.show_progress(progress(running=False, cancelled=True))
+    assert page.strip.facts.text().startswith("Stopped. Kept 12 files")
+    assert not page.strip.cancel.isVisible()
+    page.strip.close_button.click()
+    assert not page.strip.isVisible()
+
+
+def test_a_selection_survives_a_new_list(page, parts):
+    page.set_documents([parts.document(1, "a.pdf"), parts.document(2, "b.pdf")])
+    page.list.setCurrentIndex(page.list.model().index(1, 0))
+    page.set_documents([parts.document(3, "c.pdf"), parts.document(1, "a.pdf"), parts.document(2, "b.pdf")])
+    assert [one.title for one in page.list.selected()] == ["b.pdf"]

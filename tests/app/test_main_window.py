@@ -1,0 +1,181 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QComboBox, QLineEdit, QTabBar
+
+from app import main_window
+from app.bridge import ServiceBridge
+from app.chat_controller import Engine
+from core.config import Settings, load_settings
+from core.errors import StoreError
+from core.types import EngineFailed, EngineReady, IngestProgress, ModelInfo, Notice
+
+HEAVY = ("numba", "llama_cpp", "sqlite_utils", "core.service", "pypdfium2")
+
+
+def test_import_budget():
+    """The window comes first: nothing heavy is imported with it."""
+    code = f"import sys, app.main_window; print([n for n in {HEAVY!r} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def drop(window, paths):
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    nothing = Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(9, 9), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, nothing)
+    window.dragEnterEvent(enter)
+    assert enter.isAccepted() == window._bridge.ready
+    shown = window.shell._drop.isVisible()
+    left = Qt.MouseButton.LeftButton
+    window.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, mime, left, nothing))
+    return shown
+
+
+def test_files_and_folders_can_be_dropped(opened):
+    paths = [Path("/docs/a.pdf"), Path("/docs/folder")]
+    assert drop(opened.window, paths)
+    assert opened.service.named("add_paths") == [[paths]]
+    assert opened.window.pages.currentWidget() is opened.window.library
+    assert not opened.window.shell._drop.isVisible()
+
+
+def test_web_addresses_are_not_taken(opened):
+    mime = QMimeData()
+    mime.setUrls([QUrl("https://example.com/a.pdf")])
+    nothing = Qt.KeyboardModifier.NoModifier
+    event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, nothing)
+    opened.window.dropEvent(event)
+    assert opened.service.named("add_paths") == []
+
+
+def test_the_caution_of_a_model_stays(opened, parts):
+    model = ModelInfo("Tiny", "/m.gguf", 1, 512, "CPU", "It is often wrong.")
+    opened.service.send(EngineReady(model))
+    opened.settle()
+    assert opened.window.chat.model_line.words.text() == "Tiny on CPU. It is often wrong."
+    assert opened.window.chat.model_line.button.isVisible()
+
+
+def test_a_failed_engine_offers_another_model(opened, monkeypatch):
+    monkeypatch.setattr(main_window, "choose_model", lambda _: Path("/models/good.gguf"))
+    opened.service.send(EngineFailed("The model is damaged.", "Choose another one.", "tensor 3"))
+    opened.settle()
+    problem = opened.window._problems.itemAt(0).widget()
+    assert "damaged" in problem.accessibleName()
+    buttons = {button.text(): button for button in problem.findChildren(QAbstractButton)}
+    assert set(buttons) == {"Choose a model…", "Dismiss", "Details"}
+    assert opened.window.controller.engine is Engine.READY  # the old one stays in use
+    buttons["Choose a model…"].click()
+    assert opened.service.named("use_model") == [[Path("/models/good.gguf")]]
+    opened.service.send(EngineReady(ModelInfo("Good", "/models/good.gguf", 1, 512, "CPU")))
+    opened.settle()
+    assert opened.window._problems.count() == 0
+    assert load_settings(opened.options.data_dir).model == "/models/good.gguf"
+
+
+def test_without_any_model_sources_are_still_asked_for(open_window):
+    opened = open_window(ready=False)
+    opened.service.send(EngineFailed("No model.", "Choose one.", ""))
+    opened.settle()
+    opened.ask()
+    assert len(opened.service.named("submit")) == 1
+
+
+def test_a_service_that_could_not_be_made_is_said(opened, monkeypatch):
+    monkeypatch.setattr(ServiceBridge, "ready", False)
+    opened.bridge.refused.emit(StoreError("The database is newer than this program.", hint="Update it."))
+    problem = opened.window._problems.itemAt(0).widget()
+    assert "newer" in problem.message.text()
+    opened.ask()
+    assert opened.service.named("submit") == []
+    assert opened.window.chat.input.text  # the question is not lost
+
+
+def test_a_notice_is_shown_until_dismissed(opened):
+    opened.service.send(Notice("The passage is gone.", "Ask again.", "id 7"))
+    opened.settle()
+    problem = opened.window._problems.itemAt(0).widget()
+    details = next(b for b in problem.findChildren(QAbstractButton) if b.text() == "Details")
+    assert not problem._details.isVisible()
+    details.click()
+    assert problem._details.isVisible()
+    next(b for b in problem.findChildren(QAbstractButton) if b.text() == "Dismiss").click()
+    assert not problem.isVisible()
+
+
+def test_settings_take_effect_and_are_kept(opened):
+    opened.window._change_settings(Settings(theme="dark", text_scale=1.3, answer_tokens=512))
+    assert opened.theme.dark
+    saved = load_settings(opened.options.data_dir)
+    assert (saved.theme, saved.text_scale, saved.answer_tokens) == ("dark", 1.3, 512)
+    opened.ask()
+    assert opened.service.named("submit")[0][0].max_tokens == 512
+
+
+@pytest.mark.parametrize(("width", "overlays"), [(900, True), (1099, True), (1100, False), (1600, False)])
+def test_the_right_pane_overlays_narrow_windows(opened, width, overlays):
+    window = opened.window
+    window.resize(width, 600)
+    window.shell.show_right(True)
+    assert window.shell.overlays == overlays
+    assert window.size().width() == width
+    assert window.right.geometry().right() == width - 1
+    over = window.shell.centre.geometry().right() >= window.right.x()
+    assert over == overlays
+    window._escape()
+    assert window.right.isVisible() != overlays
+
+
+def test_it_fits_900_by_600(opened):
+    opened.window.resize(900, 600)
+    assert (opened.window.width(), opened.window.height()) == (900, 600)
+    opened.window.toggle_left()
+    assert opened.window.header.unfold.isVisible()
+    assert opened.window.shell.centre.width() == 900
+
+
+def test_every_control_has_a_name_and_a_tooltip(opened, qtbot):
+    opened.ask()
+    opened.service.answer_all()
+    opened.service.send(IngestProgress(True, 9, 1, 0, 3, 1, 9, "/x/a.pdf", 1.0))
+    opened.settle()
+    for kind in (QAbstractButton, QLineEdit, QComboBox):
+        for control in opened.window.findChildren(kind):
+            if isinstance(control.parent(), QLineEdit | QTabBar):
+                continue  # Qt's own, inside a control that has a name
+            where = f"{control.metaObject().className()} {control.objectName()} {control.parent()}"
+            assert control.accessibleName() or getattr(control, "text", str)(), where
+            assert control.toolTip(), where
+    for area in opened.window.findChildren(QAbstractScrollArea):
+        assert area.accessibleName() or area.objectName().startswith("qt_"), area
+
+
+def test_another_theme_repaints_everything(opened):
+    opened.ask()
+    opened.service.answer_all()
+    opened.settle()
+    opened.window._change_settings(Settings(theme="dark"))
+    image = opened.window.grab().toImage()
+    assert image.pixelColor(20, image.height() - 5).lightness() < 60
+    assert opened.view is not None
+
+
+def test_samples_fill_a_library_that_is_empty(open_window):
+    samples = Path("/samples")
+    opened = open_window(documents=(), samples=samples)
+    assert opened.service.named("add_paths") == [[[samples]]]
+    assert opened.window.pages.currentWidget() is opened.window.chat
+    opened.service.request_documents()  # it was emptied by hand: they do not come back
+    opened.settle()
+    assert len(opened.service.named("add_paths")) == 1
+
+
+def test_samples_stay_out_of_a_library_in_use(open_window):
+    opened = open_window(samples=Path("/samples"))
+    assert opened.service.named("add_paths") == []

@@ -1,0 +1,32 @@
+from pathlib import Path
+
+import pytest
+
+from app import settings_dialog
+from app.settings_dialog import SettingsDialog
+from core.config import Settings
+
+
+@pytest.fixture
+def dialog(qtbot, theme, parts):
+    made = SettingsDialog(theme, Settings(answer_tokens=300), parts.MODEL, None)
+    qtbot.addWidget(made)
+    return made
+
+
+def test_changes_are_told_at_once(dialog, qtbot):
+    with qtbot.waitSignal(dialog.changed) as blocker:
+        dialog.theme_box.setCurrentIndex(2)
+    assert blocker.args[0] == Settings(theme="dark", answer_tokens=300)
+
+
+def test_a_value_set_by_hand_is_kept(dialog):
+    assert dialog.length_box.currentData() == 300
+    assert "settings file" in dialog.length_box.currentText()
+
+
+def test_choosing_a_model(dialog, qtbot, monkeypatch):
+    monkeypatch.setattr(settings_dialog.QFileDialog, "getOpenFileName", lambda *_: ("/m/x.gguf", ""))
+    with qtbot.waitSignal(dialog.model_chosen) as blocker:
+        dialog._choose()
+    assert blocker.args == [Path("/m/x.gguf")]
