@@ -1,0 +1,1 @@
+"""Benchmarks: what is claimed is measured here, on the user's own machine. Never collected by pytest."""

@@ -1,0 +1,20 @@
+"""Which benchmark to run, and how its result is printed."""
+
+import argparse
+import json
+
+from core.bench import ask, ingest
+from core.config import Settings
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    if arguments.bench == "ingest":
+        result = ingest.measure(arguments.paths)
+    else:
+        result = ask.measure(arguments.paths, arguments.questions, arguments.limit, settings)
+    if arguments.json:
+        print(json.dumps(result))
+    else:
+        for name, value in result.items():
+            print(f"{name:<28} {value:,.4g}" if isinstance(value, float) else f"{name:<28} {value}")
+    return 0

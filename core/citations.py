@@ -1,0 +1,122 @@
+"""Which passages of the prompt support which sentences of an answer, by our own matching.
+
+A small model's obedience is not relied on: whether it names its sources or not, a citation is made where
+the words of a sentence stand in a passage, and nowhere else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from core.text import content_terms, sentences, stem
+from core.types import AnswerSentence, Citation, Passage
+
+_ENOUGH = 0.6
+"""Share of a sentence's terms that a stretch of a passage must hold."""
+_FEW_TERMS = 3
+"""A sentence with so few terms needs all of them; a longer one at least those with a digit."""
+_AS_GOOD = 0.9
+"""A second passage is cited as well if it holds nearly as much as the best one."""
+_MOST_PER_SENTENCE = 2
+_NO_CLAIM = frozenset(
+    map(
+        stem,
+        (
+            "answer",
+            "question",
+            "passage",
+            "document",
+            "text",
+            "source",
+            "yes",
+            "no",
+            "according",
+            "mentioned",
+            "stated",
+        ),
+    )
+)
+"""Words about the answer itself, which say nothing about the documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """One sentence of a passage, or two neighbouring ones."""
+
+    passage: int
+    start: int
+    end: int
+    terms: frozenset[str]
+
+
+def cite(
+    question: str, answer: str, passages: Sequence[Passage]
+) -> tuple[tuple[Citation, ...], tuple[AnswerSentence, ...]]:
+    """Citations of an answer, numbered by first use, and its sentences with their numbers.
+
+    A sentence is supported if a stretch of a passage holds at least 60 % of its terms, among them every
+    one with a digit. A single term ("Paris.") says too little by itself: the terms of the question count
+    as well then. A sentence without any ("Yes.") claims nothing that could be looked up.
+    """
+    asked = _terms(question)
+    stretches = [stretch for index, passage in enumerate(passages) for stretch in _stretches(index, passage)]
+    numbers: dict[int, int] = {}
+    citations: list[Citation] = []
+    marked: list[AnswerSentence] = []
+    for start, end in sentences(answer):
+        found = []
+        own = _terms(answer[start:end]) - _NO_CLAIM
+        for stretch in _supporting(own, asked, stretches):
+            if stretch.passage not in numbers:
+                numbers[stretch.passage] = len(numbers) + 1
+                citations.append(_citation(passages[stretch.passage], stretch, numbers[stretch.passage]))
+            found.append(numbers[stretch.passage])
+        marked.append(AnswerSentence(start, end, tuple(sorted(found)), claims=bool(own)))
+    return tuple(citations), tuple(marked)
+
+
+def _supporting(own: frozenset[str], asked: frozenset[str], stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """The best stretch of each passage that supports the terms, best first, at most two."""
+    if not own:
+        return []
+    needed = own if len(own) <= _FEW_TERMS else frozenset(term for term in own if _has_digit(term))
+    wanted = own | asked if len(own) == 1 else own
+    best: dict[int, tuple[float, _Stretch]] = {}
+    for stretch in stretches:
+        share = len(wanted & stretch.terms) / len(wanted)
+        if share < _ENOUGH or not needed <= stretch.terms:
+            continue
+        if stretch.passage not in best or share > best[stretch.passage][0]:
+            best[stretch.passage] = (share, stretch)
+    ranked = sorted(best.values(), key=lambda found: -found[0])
+    return [stretch for share, stretch in ranked if share >= _AS_GOOD * ranked[0][0]][:_MOST_PER_SENTENCE]
+
+
+def _has_digit(term: str) -> bool:
+    return any(character.isdigit() for character in term)
+
+
+def _stretches(index: int, passage: Passage) -> list[_Stretch]:
+    """Each sentence by itself, then each pair: a pair is taken only where it holds more."""
+    text = passage.block.text
+    spans = sentences(text)
+    singles = [_Stretch(index, a, b, _terms(text[a:b])) for a, b in spans]
+    pairs = [_Stretch(index, one.start, two.end, one.terms | two.terms) for one, two in pairwise(singles)]
+    return singles + pairs
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(stem(term) for term in content_terms(text))
+
+
+def _citation(passage: Passage, stretch: _Stretch, number: int) -> Citation:
+    place = passage.place
+    return Citation(
+        block_id=passage.block.id,
+        document=place.title,
+        path=place.path,
+        document_id=place.document_id,
+        page=place.page,
+        quote=passage.block.text[stretch.start : stretch.end],
+        number=number,
+    )

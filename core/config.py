@@ -1,0 +1,152 @@
+"""Settings (TOML) and where things are kept.
+
+``Settings`` holds what a user may change; every field carries its unit in its name and its meaning in
+its docstring. Unknown keys in the file are refused by name, so that a typing error is not silence.
+"""
+
+import dataclasses
+import os
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import tomli_w
+
+from core.errors import SettingsError
+
+APP_NAME = "slipstream"
+SETTINGS_FILE = "settings.toml"
+DATABASE_FILE = "slipstream.db"
+
+
+def sample_documents() -> Path | None:
+    """The sample documents that come with the program: in the bundle, or in the checkout."""
+    base = Path(getattr(sys, "_MEIPASS", Path(__file__).parent.parent))
+    folder = base / "assets" / "samples"
+    return folder if folder.is_dir() else None
+
+
+def default_data_dir() -> Path:
+    return Path(platformdirs.user_data_dir(APP_NAME, appauthor=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    model: str = ""
+    """Path of the GGUF last used; empty for the embedded model."""
+    n_ctx: int = 8192
+    """Model context in tokens; the model's own limit if that is smaller."""
+    n_threads: int = 0
+    """0: the number of physical cores."""
+    n_gpu_layers: int = -1
+    """-1: all layers where the library supports offload."""
+    answer_tokens: int = 256
+    """Room kept for an answer, in tokens."""
+    passages: int = 8
+    """At most so many passages for one question."""
+    passage_tokens: int = 2048
+    """Budget for the passages of one question, in tokens."""
+    temperature: float = 0.0
+    top_p: float = 0.95
+    seed: int = 0
+    theme: str = "system"
+    """``system``, ``light`` or ``dark``."""
+    text_scale: float = 1.0
+    kiosk_idle_s: int = 120
+    """Seconds without input after which the kiosk clears the conversation."""
+
+    def __post_init__(self) -> None:
+        limits: dict[str, tuple[float, float]] = {
+            "n_ctx": (512, 1 << 20),
+            "n_threads": (0, 1024),
+            "n_gpu_layers": (-1, 10_000),
+            "answer_tokens": (1, 1 << 16),
+            "passages": (0, 200),
+            "passage_tokens": (0, 1 << 20),
+            "temperature": (0.0, 5.0),
+            "top_p": (0.01, 1.0),
+            "text_scale": (0.5, 3.0),
+            "kiosk_idle_s": (5, 86_400),
+        }
+        for name, (low, high) in limits.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise SettingsError(f"The setting {name} is {value}; it must be between {low} and {high}.")
+        if self.theme not in ("system", "light", "dark"):
+            raise SettingsError(f"The setting theme is {self.theme!r}; it must be system, light or dark.")
+
+    def with_(self, **changes: Any) -> "Settings":
+        return dataclasses.replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOptions:
+    """What the window is opened with."""
+
+    data_dir: Path
+    settings: Settings
+    kiosk: bool = False
+    samples: Path | None = None
+    """Folder of sample documents to put into a library that is still empty."""
+
+
+def load_settings(data_dir: Path) -> Settings:
+    """Settings from ``data_dir``, or the defaults where there is no file.
+
+    Raises SettingsError for a file that is no TOML, has unknown names, or values out of range.
+    """
+    path = data_dir / SETTINGS_FILE
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(
+            f"The settings file {path} cannot be read.",
+            hint="Correct it, or delete it to start with the defaults.",
+            details=str(error),
+        ) from error
+    fields = {field.name: field for field in dataclasses.fields(Settings)}
+    for name, value in raw.items():
+        if name not in fields:
+            raise SettingsError(
+                f"The settings file {path} has an unknown setting {name!r}.", hint="Remove it."
+            )
+        wanted = type(fields[name].default)
+        if not (type(value) is wanted or (wanted is float and type(value) is int)):
+            raise SettingsError(f"The setting {name} in {path} must be a {wanted.__name__}, not {value!r}.")
+    return Settings(**raw)
+
+
+def save_settings(data_dir: Path, settings: Settings) -> None:
+    """Write the settings that differ from the defaults; replaced in one step, mode 0600."""
+    make_private_dir(data_dir)
+    defaults = Settings()
+    changed = {
+        field.name: getattr(settings, field.name)
+        for field in dataclasses.fields(Settings)
+        if getattr(settings, field.name) != getattr(defaults, field.name)
+    }
+    path = data_dir / SETTINGS_FILE
+    temporary = path.with_suffix(".tmp")
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            tomli_w.dump(changed, file)
+        temporary.replace(path)
+    except OSError as error:
+        raise SettingsError(f"The settings could not be saved to {path}.", details=str(error)) from error
+
+
+def make_private_dir(path: Path) -> None:
+    """Create ``path`` for this user only. Raises SettingsError where that is impossible."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise SettingsError(
+            f"The data folder {path} cannot be created.",
+            hint="Choose another one with --data-dir.",
+            details=str(error),
+        ) from error

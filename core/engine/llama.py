@@ -1,0 +1,304 @@
+"""llama.cpp through llama-cpp-python's low-level functions: the only file that imports ``llama_cpp``.
+
+Rules that make results right to the bit (``core/ARCHITECTURE.md``, "Exactness"): one live sequence in a
+unified cache, one chunk per batch, cuts at chunk ends only. ``Llama()`` is not used: it never sets
+``kv_unified`` and decides by itself what to keep.
+"""
+
+import contextlib
+import ctypes
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import numpy as np
+import xxhash
+
+from core import jit
+from core.config import Settings
+from core.engine.model_files import EMBEDDED_NOTE, check_model, embedded_model, file_fingerprint, total_memory
+from core.engine.protocol import CancelFlag, Logits
+from core.errors import Cancelled, EngineError, ModelError
+from core.types import MAX_CHUNK_TOKENS, ModelInfo, Tokens
+
+_log = logging.getLogger(__name__)
+
+_SEQUENCE = 0
+_ABORTED = 2  # llama_decode: stopped by the abort callback
+_F16 = 1  # ggml_type
+_TYPE_NAMES = {"bos": llama_cpp.llama_vocab_bos, "eos": llama_cpp.llama_vocab_eos}
+
+
+def _route_log(level: int, text: bytes, _data: object) -> None:
+    """Llama.cpp's warnings and errors go to our log, the rest nowhere."""
+    message = text.decode(errors="replace").rstrip()
+    if message and level >= 3:  # GGML_LOG_LEVEL_WARN
+        _log.debug("llama.cpp: %s", message)
+        _recent_errors.append(message)
+        del _recent_errors[:-5]
+
+
+_recent_errors: list[str] = []
+_log_callback = llama_cpp.llama_log_callback(_route_log)  # llama.cpp keeps the pointer: so must we
+_backend_lock = threading.Lock()
+_backend_started = False
+
+
+def _start_backend() -> None:
+    global _backend_started  # noqa: PLW0603  (llama.cpp's own state is one per process)
+    with _backend_lock:
+        if not _backend_started:
+            llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
+            llama_cpp.llama_backend_init()
+            _backend_started = True
+
+
+class LlamaEngine:
+    """A model and its context. Owned by one thread; satisfies ``core.engine.protocol.Engine``."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        """Load a model. Raises ModelError with the reason if it cannot be loaded or does not fit."""
+        self._model: Any = None
+        self._context: Any = None
+        self._batch: Any = None
+        header = check_model(path)
+        n_ctx = min(settings.n_ctx, header.n_ctx_train or settings.n_ctx)
+        needed = header.size + n_ctx * header.kv_bytes_per_token
+        memory = total_memory()
+        if memory and needed > memory:
+            raise ModelError(
+                f"The model and its context need {needed / 2**30:.1f} GiB; this machine has "
+                f"{memory / 2**30:.1f} GiB of memory.",
+                hint="Choose a smaller model, or a smaller n_ctx in the settings.",
+            )
+        _start_backend()
+        offload = bool(llama_cpp.llama_supports_gpu_offload())
+        self._load_model(path, settings.n_gpu_layers if offload else 0)
+        try:
+            self._open_context(n_ctx, settings.n_threads or physical_cores(), offload=offload)
+            self._describe(path, n_ctx, offload=offload)
+        except BaseException:
+            self.close()
+            raise
+
+    def _load_model(self, path: Path, n_gpu_layers: int) -> None:
+        parameters = llama_cpp.llama_model_default_params()
+        parameters.n_gpu_layers = n_gpu_layers if n_gpu_layers >= 0 else 10_000
+        _recent_errors.clear()
+        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
+        if not self._model:
+            raise ModelError(
+                f"llama.cpp cannot load {path.name}.",
+                hint="It may need a newer version of Slipstream, or be damaged: choose another file.",
+                details="\n".join(_recent_errors),
+            )
+        if llama_cpp.llama_model_has_encoder(self._model) or not llama_cpp.llama_model_has_decoder(
+            self._model
+        ):
+            raise ModelError(
+                f"{path.name} is not a chat model.", hint="Choose an instruction-tuned chat model."
+            )
+        self._vocab = llama_cpp.llama_model_get_vocab(self._model)
+        self._n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
+
+    def _open_context(self, n_ctx: int, n_threads: int, *, offload: bool) -> None:
+        parameters = llama_cpp.llama_context_default_params()
+        parameters.n_ctx = n_ctx
+        parameters.n_batch = parameters.n_ubatch = MAX_CHUNK_TOKENS
+        # A second, temporary sequence for snapshots; unified, so that copying a range moves no data.
+        parameters.n_seq_max = 2
+        parameters.kv_unified = True
+        parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
+        parameters.type_k = parameters.type_v = _F16
+        parameters.offload_kqv = offload
+        parameters.n_threads = parameters.n_threads_batch = n_threads
+        self._context = llama_cpp.llama_init_from_model(self._model, parameters)
+        if not self._context:
+            raise ModelError(
+                "llama.cpp cannot make a context for this model.",
+                hint="Try a smaller n_ctx in the settings.",
+                details="\n".join(_recent_errors),
+            )
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._batch = llama_cpp.llama_batch_init(MAX_CHUNK_TOKENS, 0, 1)
+        # Native code that reads a byte: asked at every node of the graph, it must not wait for the GIL.
+        self._abort_callback = ctypes.cast(jit.flag_callback(), llama_cpp.ggml_abort_callback)
+        self._parameters = parameters
+
+    def _describe(self, path: Path, n_ctx: int, *, offload: bool) -> None:
+        buffer = ctypes.create_string_buffer(256)
+        llama_cpp.llama_model_desc(self._model, buffer, len(buffer))
+        system = (llama_cpp.llama_print_system_info() or b"").decode(errors="replace")
+        device = "CPU"
+        if offload:
+            device = next((d for d in ("CUDA", "Metal", "MTL", "Vulkan") if d in system), "GPU").replace(
+                "MTL", "Metal"
+            )
+        is_embedded = embedded_model() == path
+        self._info = ModelInfo(
+            name=path.stem,  # what the user calls it; the header's name is often a build's
+            path=str(path),
+            n_params=int(llama_cpp.llama_model_n_params(self._model)),
+            n_ctx=n_ctx,
+            device=device,
+            note=EMBEDDED_NOTE if is_embedded else "",
+        )
+        file = file_fingerprint(path)
+        template = llama_cpp.llama_model_chat_template(self._model, None)
+        self._template = template.decode(errors="replace") if template else None
+        p = self._parameters
+        maker = (
+            file, llama_cpp.__version__, system, device, p.type_k, p.type_v, p.flash_attn_type, p.offload_kqv,
+            p.rope_scaling_type, p.rope_freq_base, p.rope_freq_scale, p.swa_full, p.kv_unified, p.n_seq_max,
+            p.n_ubatch, n_ctx,
+        )  # fmt: skip
+        self._fingerprint = xxhash.xxh3_128_digest(repr(maker).encode())
+        # The vocabulary is a part of the file, so the file's name for it is exact; the library matters too.
+        self._tokenizer_id = xxhash.xxh3_128_hexdigest(file + llama_cpp.__version__.encode())
+        self._can_cut = not (
+            llama_cpp.llama_model_n_swa(self._model) > 0
+            or llama_cpp.llama_model_is_recurrent(self._model)
+            or llama_cpp.llama_model_is_hybrid(self._model)
+        )
+
+    # --- what it is --------------------------------------------------------------------------------
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._info
+
+    @property
+    def n_ctx(self) -> int:
+        return self._info.n_ctx
+
+    @property
+    def can_cut(self) -> bool:
+        return self._can_cut
+
+    @property
+    def fingerprint(self) -> bytes:
+        return self._fingerprint
+
+    @property
+    def tokenizer_id(self) -> str:
+        return self._tokenizer_id
+
+    @property
+    def chat_template(self) -> str | None:
+        return self._template
+
+    # --- tokens --------------------------------------------------------------------------------------
+
+    def tokenize(self, text: str, *, special: bool) -> Tokens:
+        data = text.encode()
+        room = len(data) + 8  # no tokenizer makes more tokens than bytes, plus what it puts in front
+        buffer = (llama_cpp.llama_token * room)()
+        n = llama_cpp.llama_tokenize(self._vocab, data, len(data), buffer, room, False, special)
+        if n < 0:
+            raise EngineError("The tokenizer refused a text.", details=f"{-n} tokens for {len(data)} bytes")
+        return np.array(buffer[:n], dtype=np.int32)
+
+    def begin_tokens(self) -> Tokens:
+        bos = int(llama_cpp.llama_vocab_bos(self._vocab))
+        wanted = llama_cpp.llama_vocab_get_add_bos(self._vocab) and bos >= 0
+        return np.array([bos] if wanted else [], dtype=np.int32)
+
+    def token_bytes(self, token: int) -> bytes:
+        buffer = ctypes.create_string_buffer(64)
+        n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
+        if n < 0:
+            buffer = ctypes.create_string_buffer(-n)
+            n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
+        return buffer.raw[: max(0, n)]
+
+    def is_end(self, token: int) -> bool:
+        return bool(
+            llama_cpp.llama_vocab_is_eog(self._vocab, token)
+            or llama_cpp.llama_vocab_is_control(self._vocab, token)
+        )
+
+    def token_text(self, name: str) -> str:
+        token = int(_TYPE_NAMES[name](self._vocab))
+        text = llama_cpp.llama_vocab_get_text(self._vocab, token) if token >= 0 else None
+        return text.decode(errors="replace") if text else ""
+
+    # --- the live sequence -----------------------------------------------------------------------------
+
+    def prefill(self, tokens: Tokens, start: int, cancel: CancelFlag) -> None:
+        n = len(tokens)
+        if not 0 < n <= MAX_CHUNK_TOKENS:
+            raise EngineError("A prefill batch has a wrong size.", details=f"{n} tokens")
+        batch = self._batch
+        # Filled through NumPy views: one assignment instead of n ctypes stores.
+        np.ctypeslib.as_array(batch.token, (n,))[:] = tokens
+        np.ctypeslib.as_array(batch.pos, (n,))[:] = np.arange(start, start + n, dtype=np.int32)
+        np.ctypeslib.as_array(batch.n_seq_id, (n,))[:] = 1
+        wanted = np.ctypeslib.as_array(batch.logits, (n,))
+        wanted[:] = 0
+        wanted[n - 1] = 1
+        for index in range(n):
+            batch.seq_id[index][0] = _SEQUENCE
+        batch.n_tokens = n
+        self._decode(start, cancel)
+
+    def decode(self, token: int, position: int, cancel: CancelFlag) -> None:
+        self.prefill(np.array([token], dtype=np.int32), position, cancel)
+
+    def _decode(self, start: int, cancel: CancelFlag) -> None:
+        if cancel.is_set():
+            raise Cancelled
+        self._cancel = cancel  # keeps the flag's memory alive while llama.cpp reads it
+        llama_cpp.llama_set_abort_callback(self._context, self._abort_callback, cancel.flag.ctypes.data)
+        code = llama_cpp.llama_decode(self._context, self._batch)
+        if code == _ABORTED:
+            if self._can_cut and llama_cpp.llama_memory_seq_rm(self._memory, _SEQUENCE, start, -1):
+                raise Cancelled
+            self.clear()
+            raise Cancelled
+        if code != 0:
+            self.clear()
+            raise EngineError(
+                "llama.cpp could not read the prompt; its memory was cleared.",
+                hint="Ask again. If it happens again, choose a smaller context in the settings.",
+                details=f"llama_decode returned {code}\n" + "\n".join(_recent_errors),
+            )
+
+    def logits(self) -> Logits:
+        pointer = llama_cpp.llama_get_logits_ith(self._context, -1)
+        return np.ctypeslib.as_array(pointer, (self._n_vocab,))
+
+    def cut(self, n: int) -> None:
+        if not self._can_cut or not llama_cpp.llama_memory_seq_rm(self._memory, _SEQUENCE, n, -1):
+            self.clear()
+            raise EngineError("The live sequence could not be cut; it was cleared.", details=f"at {n}")
+
+    def clear(self) -> None:
+        llama_cpp.llama_memory_clear(self._memory, True)
+
+    def close(self) -> None:
+        """Free everything; the object must not be used afterwards."""
+        with contextlib.suppress(AttributeError):
+            if self._batch is not None:
+                llama_cpp.llama_batch_free(self._batch)
+            if self._context:
+                llama_cpp.llama_free(self._context)
+            if self._model:
+                llama_cpp.llama_model_free(self._model)
+        self._batch = self._context = self._model = None
+
+
+def physical_cores() -> int:
+    """Cores to compute on: hyper-threads of one core only get in each other's way."""
+    try:
+        pairs = set()
+        for cpu in os.sched_getaffinity(0):
+            base = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
+            pairs.add(
+                (base.joinpath("physical_package_id").read_text(), base.joinpath("core_id").read_text())
+            )
+        return max(1, len(pairs))
+    except (OSError, AttributeError):
+        return max(1, os.cpu_count() or 1)

@@ -1,0 +1,34 @@
+"""What a reader gives back, and the cleaning that all of them share."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+
+# Control characters carry no text; half surrogate pairs cannot be stored; U+FFFE is no character.
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
+_LINE_ENDS = re.compile("\r\n?|\u0085|\u2028")
+_NEW_PAGE = re.compile("\n?\f\n?|\u2029")
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The text of a file: NFC, lines ended by line feeds."""
+
+    text: str = field(repr=False)
+    media_type: str
+    page_starts: tuple[int, ...] = ()
+    """Where each page begins in ``text``; empty where the format has no pages."""
+    note: str = ""
+    """What the user should know although it was read; empty if nothing."""
+
+
+def cleaned(text: str) -> str:
+    """NFC, one kind of line end, nothing that cannot be shown or stored."""
+    text = _LINE_ENDS.sub("\n", text)
+    text = _NEW_PAGE.sub("\n\n", text)
+    return unicodedata.normalize("NFC", _NO_TEXT.sub("", text))
+
+
+def is_blank(text: str) -> bool:
+    """Whether no letter, digit or symbol is left to be found."""
+    return not any(character.isalnum() or unicodedata.category(character) == "So" for character in text)

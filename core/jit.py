@@ -1,0 +1,107 @@
+"""The one door to Numba: ``kernel`` compiles a function for this machine; nobody else calls njit.
+
+Every kernel releases the GIL and has an explicit signature, so it is compiled when its module is
+imported and never in the middle of a question. Compiled code is cached in a folder of the user's,
+because a cache is tied to processor, interpreter and path and cannot be shipped.
+``compile_in_child`` fills that cache in a child process: compiling here would stop the window for
+100 ms at a time.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import platform
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import platformdirs
+import xxhash
+
+os.environ.setdefault(
+    "NUMBA_CACHE_DIR", str(Path(platformdirs.user_cache_dir("slipstream", appauthor=False)) / "kernels")
+)
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+_flag_callback: Any = None
+_compiling = threading.Lock()
+
+KERNEL_MODULES = ("core.cdc", "core.index.kernels")
+"""Every module that defines kernels; importing it compiles or loads them."""
+
+
+def kernel(signature: str) -> Callable[[_F], _F]:
+    """Compile a function with Numba for ``signature`` (Numba's notation, for example ``"i8(u1[::1])"``)."""
+    import numba
+
+    return cast(
+        "Callable[[_F], _F]",
+        numba.njit(signature, nogil=True, cache=True, boundscheck=False, error_model="numpy"),
+    )
+
+
+def flag_callback() -> int:
+    """Address of a native ``bool (*)(void *flag)``: true if the byte at ``flag`` is not 0.
+
+    For libraries that ask often, on their own threads, whether to stop: no Python, no GIL.
+    """
+    global _flag_callback  # noqa: PLW0603  (the compiled code must live as long as the process)
+    if _flag_callback is None:
+        import numba
+
+        @numba.cfunc("b1(voidptr)", cache=True)  # type: ignore[untyped-decorator]
+        def read(flag: Any) -> bool:
+            return bool(numba.carray(flag, 1, numba.uint8)[0] != 0)
+
+        _flag_callback = read
+    return int(_flag_callback.address)
+
+
+def compile_all() -> None:
+    """Compile or load every kernel in this process."""
+    flag_callback()
+    for name in KERNEL_MODULES:
+        importlib.import_module(name)
+
+
+def ensure_compiled() -> None:
+    """Compile the kernels in a child process unless this very program did so before. Waits.
+
+    To be called off the window's thread, before a kernel module is imported there. A failure costs only
+    speed: the kernels are then compiled in this process.
+    """
+    with _compiling:
+        marker = Path(os.environ["NUMBA_CACHE_DIR"]) / f"compiled-{_build_id()}"
+        if marker.exists():
+            return
+        if compile_in_child():
+            with contextlib.suppress(OSError):
+                marker.touch()
+
+
+def _build_id() -> str:
+    """Names interpreter, kernel sources and processor: a cache of another one is not accepted."""
+    parts = [sys.executable, sys.version, platform.machine(), platform.processor()]
+    for name in ("core.jit", *KERNEL_MODULES):
+        spec = importlib.util.find_spec(name)
+        if spec and spec.origin and Path(spec.origin).exists():
+            parts.append(str(Path(spec.origin).stat().st_mtime_ns))
+    return xxhash.xxh3_64_hexdigest("|".join(parts).encode())
+
+
+def compile_in_child(timeout_s: float = 300.0) -> bool:
+    """Fill the kernel cache in a child process. True if it succeeded; a failure costs only speed."""
+    if getattr(sys, "frozen", False):
+        command = [sys.executable, "compile-kernels"]
+    else:
+        command = [sys.executable, "-c", "from core.jit import compile_all; compile_all()"]
+    try:
+        done = subprocess.run(command, timeout=timeout_s, capture_output=True, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

@@ -1,0 +1,35 @@
+"""Annotations: what was moved keeps its meaning. They stand after the blocks, before the question."""
+
+from collections.abc import Sequence
+
+from core.types import Passage
+
+_LONGEST_NAME = 60
+
+
+def annotation(passages: Sequence[Passage], referenced: Sequence[Passage], *, moved: bool) -> str:
+    """Files of the passages, which of them stand further up, and their ranking if that is not their order.
+
+    ``passages``: new and referenced ones together, in relevance order. Empty text for no passages. File
+    names are untrusted like all document text: one line each, shortened, tokenized without special tokens.
+    """
+    if not passages:
+        return ""
+    by_file: dict[str, list[str]] = {}
+    for passage in passages:
+        by_file.setdefault(file_name(passage.place.title), []).append(passage.block.label)
+    lines = [
+        "Sources: " + "; ".join(f"{', '.join(labels)} from {name}" for name, labels in by_file.items()) + "."
+    ]
+    if referenced:
+        labels = ", ".join(passage.block.label for passage in referenced)
+        lines.append(f"Given earlier in this conversation: {labels}.")
+    if moved or referenced:
+        lines.append("Most relevant first: " + " > ".join(passage.block.label for passage in passages) + ".")
+    return "\n".join(lines)
+
+
+def file_name(title: str) -> str:
+    """A document's title on one line, at most 60 characters."""
+    name = " ".join(title.split())
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

@@ -1,0 +1,72 @@
+"""One question's plan: fit, de-duplicate, align, annotate."""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from core.index import ContextIndex, PathMatch
+from core.plan.align import align
+from core.plan.annotate import annotation
+from core.plan.dedup import split_held
+from core.types import Block, Context, Passage, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    context: Context
+    segments: Mapping[str, Segment]
+    """Tokenized segment of every retrieved block, by block id."""
+    held: AbstractSet[str]
+    """Ids of blocks that earlier turns of this prompt hold."""
+    after: bytes
+    """Key of the prompt's last chunk so far: the new blocks follow it."""
+    room: int
+    """Tokens that the new blocks may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    passages: tuple[Passage, ...]
+    """All that the prompt will hold for this question, in relevance order."""
+    blocks: tuple[Block, ...]
+    """The new ones, in prompt order."""
+    references: tuple[Block, ...]
+    """Those that stand further up already."""
+    annotation: str
+    match: PathMatch
+    """The cached path that the new blocks begin with."""
+    n_left_out: int
+    """Retrieved passages that found no room."""
+    n_deduplicated_tokens: int
+    moved: bool
+    """The new blocks do not stand in relevance order."""
+
+
+def make(request: PlanRequest, index: ContextIndex) -> Plan:
+    """Plan one question. The same request and index give the same plan."""
+    new, references = split_held(request.context.passages, request.held)
+    fitting, room = [], request.room
+    for passage in new:
+        n_tokens = len(request.segments[passage.block.id].tokens)
+        if n_tokens <= room:
+            fitting.append(passage)
+            room -= n_tokens
+    elements = [request.segments[passage.block.id].element for passage in fitting]
+    order, match = align(elements, index, request.after)
+    moved = list(order) != sorted(order)
+    kept = {passage.block.id for passage in (*fitting, *references)}
+    passages: dict[str, Passage] = {}
+    for passage in request.context.passages:
+        if passage.block.id in kept:
+            passages.setdefault(passage.block.id, passage)
+    used = tuple(passages.values())
+    return Plan(
+        passages=used,
+        blocks=tuple(fitting[i].block for i in order),
+        references=tuple(passage.block for passage in references),
+        annotation=annotation(used, references, moved=moved),
+        match=match,
+        n_left_out=len({p.block.id for p in request.context.passages}) - len(used),
+        n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references),
+        moved=moved,
+    )

@@ -1,0 +1,425 @@
+"""The one object a user interface talks to: queue, threads, tickets, cancel.
+
+Every method returns at once; results arrive as events (``core.types``) through ``on_event``, which is
+called on the thread that made the event. Nothing here knows Qt.
+
+Three threads, each with its own database connection and a queue of tasks: ``engine`` owns model, prefix
+cache and index; ``retrieval`` searches and reads lists, so that a chunk in progress does not hold up the
+sources; ``ingest`` reads files.
+"""
+
+import itertools
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core import jit
+from core.config import Settings, save_settings
+from core.engine.model_files import check_model, choose_model
+from core.engine.protocol import CancelFlag
+from core.errors import BugError, Cancelled, EngineError, KnownError, SlipstreamError
+from core.store.conversations import ConversationStore
+from core.store.database import Database, open_database
+from core.store.documents import DocumentStore
+from core.types import (
+    Context,
+    ConversationLoaded,
+    ConversationsChanged,
+    EngineFailed,
+    EngineReady,
+    Event,
+    IngestProgress,
+    LibraryChanged,
+    Notice,
+    PassageLoaded,
+    Question,
+    QuestionFailed,
+    SourcesFound,
+)
+
+if TYPE_CHECKING:
+    from core.pipeline import Workbench
+
+_log = logging.getLogger(__name__)
+_LIBRARY_EVENT_S = 1.0
+"""While files are read, the list of documents is told at most so often."""
+_TITLE_LENGTH = 60
+
+_Task = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ticket:
+    number: int
+    question: Question
+    cancel: CancelFlag
+
+
+class _Worker:
+    """A thread with a queue of tasks. What a task raises is reported, never lost and never fatal."""
+
+    def __init__(self, name: str, data_dir: Path, report: Callable[[SlipstreamError], None]) -> None:
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._data_dir = data_dir
+        self._report = report
+        self._db: Database | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def db(self) -> Database:
+        """The connection of this thread; opened at first use. Only tasks of this worker may ask for it."""
+        if self._db is None:
+            self._db = open_database(self._data_dir)
+        return self._db
+
+    def put(self, task: _Task) -> None:
+        self._tasks.put(task)
+
+    def stop(self) -> None:
+        """End after the tasks already queued."""
+        self._tasks.put(None)
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            try:
+                task()
+            except Exception as error:  # noqa: BLE001  (the last line of defence of this thread)
+                self._report(as_slipstream_error(error))
+        if self._db is not None:
+            self._db.close()
+
+
+def as_slipstream_error(error: Exception) -> SlipstreamError:
+    """The error itself if it is one of ours; anything else is a bug, logged with its traceback."""
+    if isinstance(error, SlipstreamError) and not isinstance(error, BugError):
+        return error
+    _log.error("bug", exc_info=error)
+    if isinstance(error, BugError):
+        return error
+    return BugError(
+        "Slipstream made a mistake. Nothing was lost.", details=f"{type(error).__name__}: {error}"
+    )
+
+
+class Service:
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: Settings,
+        on_event: Callable[[Event], None],
+        *,
+        load_model: bool = True,
+    ) -> None:
+        """Open the database and start the threads; the model loads in the background (EngineReady).
+
+        Raises StoreError or SettingsError where the data folder cannot be used.
+        """
+        self._data_dir = data_dir
+        self._settings = settings
+        self._on_event = on_event
+        open_database(data_dir).close()  # migrations, and its errors, before any thread needs it
+        self._numbers = itertools.count(1)
+        self._tickets: dict[int, _Ticket] = {}
+        self._tickets_lock = threading.Lock()
+        self._closing = threading.Event()
+        self._ingest_cancel = threading.Event()
+        self._settle_cancel = CancelFlag()
+        self._bench: Workbench | None = None
+        self._engine_error: KnownError | EngineError | None = None
+        self._engine = _Worker("engine", data_dir, self._notice)
+        self._retrieval = _Worker("retrieval", data_dir, self._notice)
+        self._ingest = _Worker("ingest", data_dir, self._notice)
+        if load_model:
+            self._engine.put(lambda: self._load(settings.model))
+
+    # --- questions --------------------------------------------------------------------------------
+
+    def submit(self, question: Question) -> int:
+        """Queue a question; the ticket number names it in SourcesFound … AnswerDone/QuestionFailed."""
+        ticket = _Ticket(next(self._numbers), question, CancelFlag())
+        with self._tickets_lock:
+            self._tickets[ticket.number] = ticket
+        self._settle_cancel.set()
+        self._retrieval.put(lambda: self._for_ticket(ticket, self._find))
+        return ticket.number
+
+    def cancel(self, ticket: int) -> None:
+        """Stop a question. What was prefilled and said is kept."""
+        with self._tickets_lock:
+            found = self._tickets.get(ticket)
+        if found:
+            found.cancel.set()
+
+    def _find(self, ticket: _Ticket) -> bool:
+        """On the retrieval thread: sources first, then hand over to the engine."""
+        from core.retrieval.search import Searcher
+
+        db = self._retrieval.db
+        conversations = ConversationStore(db)
+        question = ticket.question
+        history: tuple[str, ...] = ()
+        conversation_id = question.conversation_id
+        if conversation_id is None:
+            conversation_id = conversations.create(_title(question.text))
+        else:
+            history = tuple(turn.question for turn in conversations.turns(conversation_id))
+        context = Searcher(db).search(
+            question.text,
+            scope=question.scope,
+            limit=self._settings.passages,
+            token_budget=self._settings.passage_tokens,
+            history=history,
+        )
+        self._emit(SourcesFound(ticket.number, conversation_id, context))
+        self._engine.put(
+            lambda: self._for_ticket(ticket, lambda t: self._answer(t, conversation_id, context))
+        )
+        return False
+
+    def _answer(self, ticket: _Ticket, conversation_id: int, context: Context) -> bool:
+        """On the engine thread."""
+        from core.pipeline import answer, settle
+
+        try:
+            if self._bench is None:
+                raise self._engine_error or EngineError("No model is loaded.")
+            context = self._still_there(context, ticket.question)
+            events = answer(
+                self._bench, ticket.number, ticket.question, conversation_id, context, ticket.cancel
+            )
+            for event in events:
+                self._emit(event)
+        except Exception:
+            self._forget_empty(conversation_id)
+            raise
+        self.request_conversations()
+        self._settle_cancel = CancelFlag()
+        with self._tickets_lock:
+            waiting = len(self._tickets) > 1
+        if not waiting and not self._closing.is_set():
+            # Between these lines a question may come; it sets the new flag or is in _tickets already.
+            try:
+                settle(self._bench, conversation_id, self._settle_cancel)
+            except Cancelled:
+                _log.debug("a question came before the answer was settled")
+        return True
+
+    def _still_there(self, context: Context, question: Question) -> Context:
+        """The context without passages whose document was removed while the question waited."""
+        ids = [passage.block.id for passage in context.passages]
+        places = DocumentStore(self._engine.db).places_of(ids, question.scope)
+        kept = tuple(
+            replace(passage, places=places[passage.block.id])
+            for passage in context.passages
+            if places.get(passage.block.id)
+        )
+        return replace(context, passages=kept)
+
+    def _forget_empty(self, conversation_id: int) -> None:
+        """Remove a conversation whose first question failed."""
+        conversations = ConversationStore(self._engine.db)
+        if not conversations.turns(conversation_id):
+            conversations.delete(conversation_id)
+
+    def _for_ticket(self, ticket: _Ticket, step: Callable[[_Ticket], bool]) -> None:
+        """Run one step of a ticket; a failure ends the ticket with QuestionFailed."""
+        try:
+            if ticket.cancel.is_set():
+                raise Cancelled
+            finished = step(ticket)
+        except Exception as error:  # noqa: BLE001
+            finished = True
+            known = as_slipstream_error(error)
+            self._emit(
+                QuestionFailed(
+                    ticket.number,
+                    known.message,
+                    known.hint,
+                    known.details,
+                    cancelled=isinstance(known, Cancelled),
+                    is_bug=isinstance(known, BugError),
+                )
+            )
+        if finished:
+            with self._tickets_lock:
+                self._tickets.pop(ticket.number, None)
+
+    # --- library ----------------------------------------------------------------------------------
+
+    def add_paths(self, paths: Sequence[Path]) -> None:
+        """Read files and folders into the library: IngestProgress …, LibraryChanged."""
+        chosen = tuple(paths)
+        self._ingest.put(lambda: self._read(chosen))
+
+    def cancel_ingest(self) -> None:
+        """Stop reading after the current file; finished files stay."""
+        self._ingest_cancel.set()
+
+    def _read(self, paths: Sequence[Path]) -> None:
+        jit.ensure_compiled()
+        from core.ingest.library import ingest
+
+        last_list = time.monotonic()
+
+        def progress(state: IngestProgress) -> None:
+            nonlocal last_list
+            self._emit(state)
+            if state.running and time.monotonic() - last_list > _LIBRARY_EVENT_S:
+                last_list = time.monotonic()
+                self.request_documents()
+
+        try:
+            if not self._closing.is_set():
+                ingest(paths, self._ingest.db, cancel=self._ingest_cancel, progress=progress)
+        finally:
+            if not self._closing.is_set():
+                self._ingest_cancel.clear()
+            self.request_documents()
+
+    def remove_document(self, document_id: int) -> None:
+        """Remove a document, its blocks and what the cache holds of them: LibraryChanged.
+
+        It runs between questions, on the engine thread: no prompt is made of a document half removed.
+        """
+
+        def remove() -> None:
+            DocumentStore(self._engine.db).remove(document_id)
+            if self._bench is not None:
+                self._bench.cache.forget()
+            self.request_documents()
+
+        self._settle_cancel.set()
+        self._engine.put(remove)
+
+    def request_documents(self) -> None:
+        """Answered by LibraryChanged."""
+        self._retrieval.put(
+            lambda: self._emit(LibraryChanged(DocumentStore(self._retrieval.db).list_documents()))
+        )
+
+    def request_passage(self, document_id: int, block_id: str, quote: str) -> None:
+        """The text around a block for the reading pane: PassageLoaded, or a Notice."""
+
+        def load() -> None:
+            text = DocumentStore(self._retrieval.db).passage_text(document_id, block_id, quote)
+            if text is None:
+                self._emit(
+                    Notice(
+                        "This passage is no longer in the library.", "Its document was removed or changed."
+                    )
+                )
+            else:
+                self._emit(PassageLoaded(text))
+
+        self._retrieval.put(load)
+
+    # --- conversations ----------------------------------------------------------------------------
+
+    def request_conversations(self) -> None:
+        """Answered by ConversationsChanged."""
+
+        def load() -> None:
+            listed = ConversationStore(self._retrieval.db).list()
+            self._emit(ConversationsChanged(tuple(info for info in listed if info.n_turns)))
+
+        self._retrieval.put(load)
+
+    def request_conversation(self, conversation_id: int) -> None:
+        """Answered by ConversationLoaded."""
+        self._retrieval.put(
+            lambda: self._emit(
+                ConversationLoaded(
+                    conversation_id, ConversationStore(self._retrieval.db).turns(conversation_id)
+                )
+            )
+        )
+
+    def delete_conversation(self, conversation_id: int) -> None:
+        """Answered by ConversationsChanged. What the cache holds of it is dropped as well."""
+
+        def delete() -> None:
+            ConversationStore(self._engine.db).delete(conversation_id)
+            if self._bench is not None:
+                self._bench.cache.forget()
+            self.request_conversations()
+
+        self._settle_cancel.set()
+        self._engine.put(delete)
+
+    # --- model ------------------------------------------------------------------------------------
+
+    def use_model(self, path: Path) -> None:
+        """Load another GGUF: EngineReady or EngineFailed; the old one stays in use if it fails."""
+        self._settle_cancel.set()
+        self._engine.put(lambda: self._load(str(path), remember=True))
+
+    def _load(self, wanted: str, *, remember: bool = False) -> None:
+        """On the engine thread. A file that cannot be loaded is refused before the old model goes."""
+        jit.ensure_compiled()
+        from core.engine.llama import LlamaEngine
+        from core.pipeline import Workbench
+
+        old = self._bench.engine.info.path if self._bench else ""
+        try:
+            path = choose_model(wanted)
+            check_model(path)
+            if self._bench:  # two models at once may not fit
+                self._bench.engine.close()
+                self._bench = None
+            self._bench = Workbench(LlamaEngine(path, self._settings), self._engine.db)
+        except SlipstreamError as error:
+            self._emit(EngineFailed(error.message, error.hint, error.details))
+            if old and self._bench is None:
+                self._load(old)
+            elif not old and isinstance(error, KnownError | EngineError):
+                self._engine_error = error
+            return
+        self._engine_error = None
+        if remember:
+            self._settings = self._settings.with_(model=str(path))
+            save_settings(self._data_dir, self._settings)
+        self._emit(EngineReady(self._bench.engine.info))
+
+    # --- the rest ---------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop what runs, keep what is finished, end the threads. Waits."""
+        self._closing.set()
+        self._ingest_cancel.set()
+        self._settle_cancel.set()
+        with self._tickets_lock:
+            for ticket in self._tickets.values():
+                ticket.cancel.set()
+        self._ingest.stop()
+        self._ingest.join()
+        self._retrieval.put(lambda: self._engine.put(self._close_engine))
+        self._retrieval.put(self._engine.stop)
+        self._engine.join()
+        self._retrieval.stop()
+        self._retrieval.join()
+
+    def _close_engine(self) -> None:
+        if self._bench is not None:
+            self._bench.engine.close()
+            self._bench = None
+
+    def _notice(self, error: SlipstreamError) -> None:
+        if not isinstance(error, Cancelled):
+            self._emit(Notice(error.message, error.hint, error.details, is_bug=isinstance(error, BugError)))
+
+    def _emit(self, event: Event) -> None:
+        self._on_event(event)
+
+
+def _title(question: str) -> str:
+    words = " ".join(question.split())
+    return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1] + "…"

@@ -1,0 +1,1 @@
+"""The database: documents, conversations, metrics. One connection per thread; see ``database.py``."""

@@ -1,0 +1,288 @@
+"""Documents, their blocks and places. A block is stored once, however many documents hold it."""
+
+# ruff: noqa: S608
+# Statements are put together from our own column names; values are always parameters.
+
+import time
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.store import full_text, redaction
+from core.store.database import Database
+from core.types import Block, DocumentInfo, DocumentStatus, PassageText, Place, Scope
+
+_INFO = "id, path, title, status, note, n_bytes, n_blocks, n_pages, added_at"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """A document as the reader compares it with the file on disk."""
+
+    info: DocumentInfo
+    content_hash: str
+    """xxh3_128 of the file's bytes, hexadecimal; empty if it could not be read."""
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewBlock:
+    """A piece of a document's text to be saved."""
+
+    block: Block
+    start: int
+    end: int
+    """Character offsets of ``block.text`` in the document's text."""
+    n_tokens_est: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A file that was read, or could not be read (``status`` and ``note`` say so)."""
+
+    path: str
+    title: str
+    content_hash: str = ""
+    media_type: str = ""
+    n_bytes: int = 0
+    mtime_ns: int = 0
+    status: DocumentStatus = DocumentStatus.READY
+    note: str = ""
+    text: str = field(default="", repr=False)
+    """Its whole text: what stands between the blocks is kept for the reading pane."""
+    blocks: tuple[NewBlock, ...] = ()
+    page_starts: tuple[int, ...] = ()
+    """Where each page begins in ``text``, ascending; empty where the format has no pages."""
+
+
+class DocumentStore:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def list_documents(self) -> tuple[DocumentInfo, ...]:
+        """Every document, by path."""
+        return tuple(_info(row) for row in self._db.rows(f"SELECT {_INFO} FROM documents ORDER BY path"))
+
+    def find_by_path(self, path: str) -> DocumentRecord | None:
+        return self._find("path = ?", path)
+
+    def find_by_hash(self, content_hash: str) -> DocumentRecord | None:
+        """A document with these bytes that was read successfully, the oldest first."""
+        return self._find("status IN ('ready', 'ready with a note') AND content_hash = ?", content_hash)
+
+    def save(self, document: NewDocument) -> DocumentInfo:
+        """Store a document in one transaction, in place of an older version of the same path.
+
+        The older version keeps its id. Its blocks go if no other document holds them.
+        """
+        db = self._db
+        with db.write():
+            document_id, old_blocks = self._put_row(document)
+            rowids = self._put_blocks(document.blocks)
+            starts = document.page_starts
+            places = []
+            end = 0
+            for ordinal, new in enumerate(document.blocks):
+                page = bisect_right(starts, new.start) or None
+                gap = document.text[end : new.start]
+                places.append((document_id, ordinal, rowids[new.block.id], new.start, new.end, page, gap))
+                end = new.end
+            db.run_many("INSERT INTO places VALUES (?, ?, ?, ?, ?, ?, ?)", places)
+            db.run_many(
+                "INSERT INTO pages VALUES (?, ?, ?)",
+                ((document_id, page, start) for page, start in enumerate(starts, start=1)),
+            )
+            if old_blocks and self._drop_orphans(old_blocks):
+                full_text.purge(db)
+            row = db.row(f"SELECT {_INFO} FROM documents WHERE id = ?", [document_id])
+        assert row is not None
+        return _info(row)
+
+    def relocate(self, document_id: int, path: str, title: str, mtime_ns: int) -> DocumentInfo:
+        """The same bytes are now at ``path`` (it may be the same path): the blocks stay as they are."""
+        db = self._db
+        with db.write():
+            db.run(
+                "UPDATE documents SET path = ?, title = ?, mtime_ns = ? WHERE id = ?",
+                [path, title, mtime_ns, document_id],
+            )
+            row = db.row(f"SELECT {_INFO} FROM documents WHERE id = ?", [document_id])
+        assert row is not None
+        return _info(row)
+
+    def copy(self, document_id: int, path: str, title: str, mtime_ns: int) -> DocumentInfo:
+        """The same bytes are at ``path`` as well: another document with the same blocks."""
+        db = self._db
+        with db.write():
+            self._drop_path(path)
+            copied = db.run(
+                "INSERT INTO documents (path, title, mtime_ns, added_at, content_hash, media_type, n_bytes,"
+                " status, note, n_blocks, n_pages) SELECT ?, ?, ?, ?, content_hash, media_type, n_bytes,"
+                " status, note, n_blocks, n_pages FROM documents WHERE id = ?",
+                [path, title, mtime_ns, time.time(), document_id],
+            )
+            db.run(
+                'INSERT INTO places SELECT ?, ordinal, block, start, "end", page, gap FROM places'
+                " WHERE document_id = ?",
+                [copied, document_id],
+            )
+            db.run(
+                "INSERT INTO pages SELECT ?, page, start FROM pages WHERE document_id = ?",
+                [copied, document_id],
+            )
+            row = db.row(f"SELECT {_INFO} FROM documents WHERE id = ?", [copied])
+        assert row is not None
+        return _info(row)
+
+    def remove(self, document_id: int) -> frozenset[str]:
+        """Remove a document everywhere: blocks, index, token caches, quotes in stored answers.
+
+        Returns the ids of the blocks that no document holds any more; other caches must forget them.
+        """
+        db = self._db
+        with db.write():
+            blocks = self._blocks_of(document_id)
+            db.run("DELETE FROM documents WHERE id = ?", [document_id])
+            gone = self._drop_orphans(blocks)
+            redaction.forget_blocks(db, gone)
+            full_text.purge(db)
+        db.forget_deleted()
+        return frozenset(gone)
+
+    def passage_text(
+        self, document_id: int, block_id: str, quote: str, around: int = 1
+    ) -> PassageText | None:
+        """The block with ``around`` neighbours on each side, as they stand in the document, and where
+        ``quote`` is in it (the whole block if it is not in it). None if the document or block is gone.
+        """
+        found = self._db.row(
+            "SELECT documents.title, documents.path, places.page, places.ordinal FROM places"
+            " JOIN documents ON documents.id = places.document_id"
+            " JOIN blocks ON blocks.rowid = places.block"
+            " WHERE places.document_id = ? AND blocks.id = ? ORDER BY places.ordinal LIMIT 1",
+            [document_id, block_id],
+        )
+        if found is None:
+            return None
+        title, path, page, ordinal = found
+        rows = self._db.rows(
+            "SELECT places.ordinal, places.gap, blocks.text FROM places"
+            " JOIN blocks ON blocks.rowid = places.block"
+            " WHERE places.document_id = ? AND places.ordinal BETWEEN ? AND ? ORDER BY places.ordinal",
+            [document_id, ordinal - around, ordinal + around],
+        )
+        text, block_start, block_end = "", 0, 0
+        for row_ordinal, gap, block_text in rows:
+            text += gap if text else ""
+            if row_ordinal == ordinal:
+                block_start, block_end = len(text), len(text) + len(block_text)
+            text += block_text
+        at = text.find(quote, block_start, block_end) if quote else -1
+        highlight = (at, at + len(quote)) if at >= 0 else (block_start, block_end)
+        return PassageText(document_id, title, path, page, text, highlight)
+
+    def places_of(self, block_ids: Sequence[str], scope: Scope) -> dict[str, tuple[Place, ...]]:
+        """The places of each block within ``scope``, by document and ordinal. Blocks without one are
+        left out.
+        """
+        rows = self._db.rows_in(
+            "SELECT blocks.id, documents.id, documents.title, documents.path, places.ordinal,"
+            ' places.start, places."end", places.page FROM blocks'
+            " JOIN places ON places.block = blocks.rowid"
+            " JOIN documents ON documents.id = places.document_id"
+            " WHERE blocks.id IN (?*) ORDER BY documents.id, places.ordinal",
+            list(dict.fromkeys(block_ids)),
+        )
+        found: dict[str, list[Place]] = {}
+        for block_id, *place in rows:
+            if not scope.document_ids or place[0] in scope.document_ids:
+                found.setdefault(block_id, []).append(Place(*place))
+        return {block_id: tuple(places) for block_id, places in found.items()}
+
+    def _find(self, condition: str, value: str) -> DocumentRecord | None:
+        row = self._db.row(
+            f"SELECT content_hash, mtime_ns, {_INFO} FROM documents WHERE {condition} ORDER BY id LIMIT 1",
+            [value],
+        )
+        return None if row is None else DocumentRecord(_info(row[2:]), row[0], row[1])
+
+    def _put_row(self, document: NewDocument) -> tuple[int, list[int]]:
+        """Insert or replace the documents row; its id and the rowids of the blocks it held before."""
+        db = self._db
+        columns: dict[str, object] = {
+            "path": document.path,
+            "content_hash": document.content_hash,
+            "title": document.title,
+            "media_type": document.media_type,
+            "n_bytes": document.n_bytes,
+            "mtime_ns": document.mtime_ns,
+            "status": document.status.value,
+            "note": document.note,
+            "n_blocks": len(document.blocks),
+            "n_pages": len(document.page_starts),
+            "added_at": time.time(),
+        }
+        names = ", ".join(columns)
+        marks = ", ".join("?" * len(columns))
+        old = db.row("SELECT id FROM documents WHERE path = ?", [document.path])
+        if old is None:
+            new_id = db.run(f"INSERT INTO documents ({names}) VALUES ({marks})", [*columns.values()])
+            return new_id, []
+        document_id = int(old[0])
+        blocks = self._blocks_of(document_id)
+        db.run("DELETE FROM places WHERE document_id = ?", [document_id])
+        db.run("DELETE FROM pages WHERE document_id = ?", [document_id])
+        db.run(
+            f"UPDATE documents SET ({names}) = ({marks}) WHERE id = ?",
+            [*columns.values(), document_id],
+        )
+        return document_id, blocks
+
+    def _put_blocks(self, blocks: Sequence[NewBlock]) -> dict[str, int]:
+        """Store and index the blocks that are not there yet; the rowid of every one by block id."""
+        db = self._db
+        wanted = {new.block.id: new for new in blocks}
+        rowids: dict[str, int] = dict(
+            db.rows_in("SELECT id, rowid FROM blocks WHERE id IN (?*)", list(wanted))
+        )
+        fresh = [new for block_id, new in wanted.items() if block_id not in rowids]
+        if fresh:
+            last = db.row("SELECT coalesce(max(rowid), 0) FROM blocks")
+            assert last is not None
+            numbered = list(enumerate(fresh, start=int(last[0]) + 1))
+            db.run_many(
+                "INSERT INTO blocks (rowid, id, text, n_tokens_est) VALUES (?, ?, ?, ?)",
+                ((rowid, new.block.id, new.block.text, new.n_tokens_est) for rowid, new in numbered),
+            )
+            full_text.insert(db, ((rowid, new.block.text) for rowid, new in numbered))
+            rowids.update((new.block.id, rowid) for rowid, new in numbered)
+        return rowids
+
+    def _blocks_of(self, document_id: int) -> list[int]:
+        rows = self._db.rows("SELECT DISTINCT block FROM places WHERE document_id = ?", [document_id])
+        return [rowid for (rowid,) in rows]
+
+    def _drop_path(self, path: str) -> None:
+        old = self._db.row("SELECT id FROM documents WHERE path = ?", [path])
+        if old is not None:
+            blocks = self._blocks_of(int(old[0]))
+            self._db.run("DELETE FROM documents WHERE id = ?", [old[0]])
+            if self._drop_orphans(blocks):
+                full_text.purge(self._db)
+
+    def _drop_orphans(self, rowids: Sequence[int]) -> list[str]:
+        """Delete those of the blocks that have no place any more; their ids."""
+        gone = self._db.rows_in(
+            "SELECT rowid, id FROM blocks WHERE rowid IN (?*)"
+            " AND NOT EXISTS (SELECT 1 FROM places WHERE places.block = blocks.rowid)",
+            rowids,
+        )
+        full_text.delete(self._db, (rowid for rowid, _id in gone))
+        self._db.run_many("DELETE FROM blocks WHERE rowid = ?", ((rowid,) for rowid, _id in gone))
+        return [block_id for _rowid, block_id in gone]
+
+
+def _info(row: Sequence[Any]) -> DocumentInfo:
+    document_id, path, title, status, *rest = row
+    return DocumentInfo(document_id, path, title, DocumentStatus(status), *rest)

@@ -1,0 +1,143 @@
+"""The schema, as append-only migrations. A migration that was released is never changed.
+
+Ids of documents, conversations and turns are never used again (AUTOINCREMENT): stored answers name
+documents by id, and a removed document's id must not come to mean another one.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+SET_NAME = "slipstream"
+
+_M001 = (
+    """
+    CREATE TABLE documents (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        path TEXT NOT NULL UNIQUE,
+        content_hash TEXT NOT NULL,         -- xxh3_128 of the file's bytes; '' if it could not be read
+        title TEXT NOT NULL,
+        media_type TEXT NOT NULL,
+        n_bytes INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        note TEXT NOT NULL,
+        n_blocks INTEGER NOT NULL,
+        n_pages INTEGER NOT NULL,
+        added_at REAL NOT NULL              -- Unix time in seconds
+    )""",
+    "CREATE INDEX documents_content_hash ON documents (content_hash)",
+    """
+    CREATE TABLE blocks (
+        rowid INTEGER PRIMARY KEY,          -- explicit, so that VACUUM does not renumber it
+        id TEXT NOT NULL UNIQUE,            -- xxh3_64 of the rendered bytes
+        text TEXT NOT NULL,
+        n_tokens_est INTEGER NOT NULL
+    )""",
+    """
+    CREATE TABLE places (
+        document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        ordinal INTEGER NOT NULL,
+        block INTEGER NOT NULL REFERENCES blocks (rowid),
+        start INTEGER NOT NULL,             -- character offsets in the document's text
+        "end" INTEGER NOT NULL,
+        page INTEGER,                       -- 1-based
+        gap TEXT NOT NULL,                  -- white space between the block before and this one
+        PRIMARY KEY (document_id, ordinal)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX places_block ON places (block)",
+    """
+    CREATE TABLE pages (
+        document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        page INTEGER NOT NULL,              -- 1-based
+        start INTEGER NOT NULL,             -- where it begins in the document's text
+        PRIMARY KEY (document_id, page)
+    ) WITHOUT ROWID""",
+    # The text column holds terms (core.text.terms), not the block's text; rowid = blocks.rowid.
+    """
+    CREATE VIRTUAL TABLE blocks_fts USING fts5 (
+        text, tokenize = "unicode61 remove_diacritics 2 tokenchars '_'"
+    )""",
+    """
+    CREATE TABLE block_tokens (
+        block_id TEXT NOT NULL REFERENCES blocks (id) ON DELETE CASCADE,
+        tokenizer_id TEXT NOT NULL,
+        tokens BLOB NOT NULL,               -- int32, little endian
+        UNIQUE (block_id, tokenizer_id)
+    )""",
+    """
+    CREATE TABLE conversations (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        title TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL
+    )""",
+    "CREATE INDEX conversations_updated_at ON conversations (updated_at)",
+    """
+    CREATE TABLE turns (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        ordinal INTEGER NOT NULL,
+        question TEXT NOT NULL,
+        answer TEXT NOT NULL,               -- JSON, core/store/answers.py
+        tokenizer_id TEXT NOT NULL,
+        ledger_segments TEXT NOT NULL,      -- JSON: [[kind, block id, number of tokens], ...]
+        ledger_tokens BLOB NOT NULL,        -- int32, little endian, all segments in order
+        created_at REAL NOT NULL,
+        UNIQUE (conversation_id, ordinal)
+    )""",
+    # Which blocks a turn quotes or holds in its ledger: what must go when a document is removed.
+    """
+    CREATE TABLE turn_blocks (
+        turn_id INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+        block_id TEXT NOT NULL,
+        PRIMARY KEY (turn_id, block_id)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX turn_blocks_block_id ON turn_blocks (block_id)",
+    """
+    CREATE TABLE requests (
+        id INTEGER PRIMARY KEY,
+        ts REAL NOT NULL,                   -- Unix time in seconds
+        turn_id INTEGER REFERENCES turns (id) ON DELETE SET NULL,
+        n_prompt_tokens INTEGER NOT NULL,
+        n_live_tokens INTEGER NOT NULL,
+        n_ram_tokens INTEGER NOT NULL,
+        n_ssd_tokens INTEGER NOT NULL,
+        n_prefilled_tokens INTEGER NOT NULL,
+        n_deduplicated_tokens INTEGER NOT NULL,
+        n_answer_tokens INTEGER NOT NULL,
+        hit_ratio REAL NOT NULL,
+        retrieve_ms REAL NOT NULL,
+        plan_ms REAL NOT NULL,
+        restore_ms REAL NOT NULL,
+        prefill_ms REAL NOT NULL,
+        ttft_ms REAL NOT NULL,
+        decode_tokens_per_s REAL NOT NULL,
+        prefill_tokens_per_s REAL NOT NULL,
+        miss_reason TEXT NOT NULL,
+        miss_detail TEXT NOT NULL
+    )""",
+    "CREATE INDEX requests_turn_id ON requests (turn_id)",
+)
+
+
+def m001_first_schema(db: Any) -> None:
+    for statement in _M001:
+        db.conn.execute(statement)
+
+
+_ALL: tuple[Callable[[Any], None], ...] = (m001_first_schema,)
+
+NAMES = tuple(migration.__name__ for migration in _ALL)
+"""Every migration, oldest first."""
+
+
+def apply(connection: sqlite3.Connection) -> None:
+    """Apply what is missing, each in a savepoint together with the record of it (sqlite-utils)."""
+    from sqlite_utils import Database
+    from sqlite_utils.migrations import Migrations
+
+    migrations = Migrations(SET_NAME)
+    for migration in _ALL:
+        migrations(name=migration.__name__)(migration)
+    migrations.apply(Database(connection, execute_plugins=False))

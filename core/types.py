@@ -1,0 +1,555 @@
+"""The nouns of Slipstream, as frozen dataclasses. This module imports nothing of ours.
+
+``core/ARCHITECTURE.md`` explains the words. Arrays inside dataclasses are read-only by convention and
+are compared by identity (``eq=False``), never element by element.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+Tokens = NDArray[np.int32]
+"""Token ids of one model's vocabulary, int32 ``(n,)``."""
+
+_CONSONANTS = "bdfghjklmnprstvz"
+_VOWELS = "aiou"
+
+
+def label_of(text: str) -> str:
+    """A speakable five-letter name (``babad``) for a text: 16 bits of its hash.
+
+    It stands in the prompt in front of a block, so it depends on the block's text alone: not on its
+    place, not on the file it was found in. Two blocks may share a label; ids never do.
+    """
+    bits = xxhash.xxh3_64_intdigest(text.encode()) & 0xFFFF
+    out = []
+    for index in range(5):
+        if index % 2 == 0:
+            out.append(_CONSONANTS[bits & 15])
+            bits >>= 4
+        else:
+            out.append(_VOWELS[bits & 3])
+            bits >>= 2
+    return "".join(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A content-defined piece of a document, named by its content and by nothing else."""
+
+    id: str
+    """xxh3_64 of ``rendered``'s UTF-8 bytes, 16 hexadecimal digits."""
+    text: str
+    """What the document says, white space at both ends removed."""
+
+    @staticmethod
+    def of(text: str) -> "Block":
+        text = text.strip()
+        return Block(xxhash.xxh3_64_hexdigest(rendered(text).encode()), text)
+
+    @property
+    def label(self) -> str:
+        return label_of(self.text)
+
+    @property
+    def rendered(self) -> str:
+        """The exact characters that stand in the prompt."""
+        return rendered(self.text)
+
+
+def rendered(text: str) -> str:
+    """How a block of this text stands in a prompt. Changing this changes every block id."""
+    return f"[{label_of(text)}]\n{text}\n\n"
+
+
+class DocumentStatus(StrEnum):
+    READY = "ready"
+    READY_WITH_NOTE = "ready with a note"
+    NEEDS_PASSWORD = "needs a password"  # noqa: S105  (a status, no secret)
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """One file of the library, as the list shows it."""
+
+    id: int
+    path: str
+    title: str
+    status: DocumentStatus
+    note: str
+    """Why it failed, or what the user should know; empty if nothing."""
+    n_bytes: int
+    n_blocks: int
+    n_pages: int
+    """0 where the format has no pages."""
+    added_at: float
+    """Unix time in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a block stands in a document. One block may have many places."""
+
+    document_id: int
+    title: str
+    """The file's name: shown to people, put after the blocks in the prompt, never before them."""
+    path: str
+    ordinal: int
+    """0 for the document's first block."""
+    start: int
+    end: int
+    """Character offsets in the document's extracted text."""
+    page: int | None
+    """1-based page on which the block begins; None where the format has no pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A block that was retrieved for a question."""
+
+    block: Block
+    places: tuple[Place, ...]
+    """Its places within the scope of the question, the first one first; never empty."""
+    score: float
+    """Higher is more relevant; comparable within one context only."""
+    quote: str
+    """The sentence of the block that matches the question best."""
+    quote_start: int
+    """Character offset of ``quote`` in ``block.text``."""
+
+    @property
+    def place(self) -> Place:
+        return self.places[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which part of the library a question is about. Empty means everything."""
+
+    document_ids: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The blocks retrieved for one question, in relevance order."""
+
+    passages: tuple[Passage, ...]
+    n_found: int
+    """Passages that matched, before the budget cut."""
+    retrieve_ms: float
+
+
+# --- prompts -------------------------------------------------------------------------------------
+
+
+MAX_CHUNK_TOKENS = 512
+"""Longest prefill batch. A part of the canonical grid: changing it changes every chunk key."""
+
+GRID_VERSION = 1
+"""Version of the rule that cuts segments into chunks (``core.prompt.chunk_sizes``)."""
+
+
+class SegmentKind(StrEnum):
+    HEAD = "head"
+    BLOCK = "block"
+    ASK = "ask"
+    ANSWER = "answer"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """A part of a prompt that is tokenized by itself; chunks never cross its ends."""
+
+    kind: SegmentKind
+    tokens: Tokens
+    block_id: str = ""
+    """Set for BLOCK segments."""
+
+    @property
+    def element(self) -> int:
+        """Identity of these tokens, 64 bits: what the context index compares (never the place)."""
+        return xxhash.xxh3_64_intdigest(self.tokens.tobytes())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """The tokens of one prefill batch, on the canonical grid, under the path before it."""
+
+    key: bytes
+    """xxh3_128 over the parent's key and these tokens (16 bytes)."""
+    parent: bytes
+    tokens: Tokens
+    start: int
+    """Position of the first token in the prompt."""
+    segment: int
+    """Index of the segment it belongs to."""
+    ends_segment: bool
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.tokens)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prompt:
+    """A whole prompt: segments in order, and the same tokens cut into chunks on the canonical grid."""
+
+    segments: tuple[Segment, ...]
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def n_tokens(self) -> int:
+        return self.chunks[-1].end if self.chunks else 0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEvent:
+    """The prefix cache tells what it holds, in order: a replay of all events gives its tree."""
+
+    key: bytes
+    """Key of the last chunk of a whole segment (16 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(CacheEvent):
+    parent: bytes
+    """Key of the segment before it, or the root's."""
+    element: int
+    """``Segment.element``."""
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted(CacheEvent):
+    """Sent for the deepest segment first."""
+
+
+class Tier(StrEnum):
+    """Where the KV of a chunk came from, or why it needed none."""
+
+    LIVE = "live"
+    RAM = "ram"
+    SSD = "ssd"
+    PREFILLED = "prefilled"
+    REFERENCED = "referenced"
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkView:
+    """One chunk as the prefill instrument draws it."""
+
+    label: str
+    """In words: ``contract-b.pdf, p. 4`` or ``question``."""
+    n_tokens: int
+    tier: Tier
+
+
+# --- what a question cost ---------------------------------------------------------------------------
+
+
+class MissReason(StrEnum):
+    """Why the first prompt token that had to be prefilled was not in the cache."""
+
+    NONE = "nothing was missing"
+    FIRST_QUESTION = "nothing was cached yet"
+    NEVER_SEEN = "not read before"
+    OTHER_PREFIX = "read before, but after other passages"
+    EVICTED = "set aside to make room"
+    ANSWER_PENDING = "the last answer had not been read again yet"
+    NEW_QUESTION = "only the question is new"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMetrics:
+    """The engine's own counts for one question. n_live + n_ram + n_ssd + n_prefilled = n_prompt."""
+
+    n_prompt_tokens: int = 0
+    n_live_tokens: int = 0
+    n_ram_tokens: int = 0
+    n_ssd_tokens: int = 0
+    n_prefilled_tokens: int = 0
+    n_deduplicated_tokens: int = 0
+    """Prompt tokens that a reference made unnecessary."""
+    n_answer_tokens: int = 0
+    hit_ratio: float = 0.0
+    """Cached prompt tokens / prompt tokens."""
+    retrieve_ms: float = 0.0
+    plan_ms: float = 0.0
+    restore_ms: float = 0.0
+    prefill_ms: float = 0.0
+    ttft_ms: float = 0.0
+    """From the start of work on the engine thread to the first token (time to first token)."""
+    decode_tokens_per_s: float = 0.0
+    prefill_tokens_per_s: float = 0.0
+    """Measured in this request, or the last measured rate where nothing was prefilled; 0 if unknown."""
+    miss_reason: MissReason = MissReason.NONE
+    miss_detail: str = ""
+    """What was missing, in words: a passage's document and page."""
+
+    @property
+    def n_cached_tokens(self) -> int:
+        return self.n_live_tokens + self.n_ram_tokens + self.n_ssd_tokens
+
+    @property
+    def saved_ms(self) -> float:
+        """Prefill time that cached tokens would have cost at this request's measured rate; 0 if unknown."""
+        if self.prefill_tokens_per_s <= 0:
+            return 0.0
+        return max(0.0, self.n_cached_tokens / self.prefill_tokens_per_s * 1000 - self.restore_ms)
+
+
+# --- questions and answers ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    """How the next token is chosen. Temperature 0 is greedy."""
+
+    temperature: float = 0.0
+    top_p: float = 0.95
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    text: str
+    conversation_id: int | None = None
+    """None starts a new conversation."""
+    scope: Scope = Scope()
+    max_tokens: int = 256
+    sampling: SamplingOptions = SamplingOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage of the prompt that supports a part of the answer, by our own matching."""
+
+    block_id: str
+    document: str
+    path: str
+    document_id: int
+    page: int | None
+    quote: str
+    """Verbatim from the block."""
+    number: int
+    """The small superior number of this answer: 1 for the first cited passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSentence:
+    """One sentence of an answer and the numbers of the citations that support it."""
+
+    start: int
+    end: int
+    """Character offsets in the answer."""
+    citations: tuple[int, ...]
+    """Citation numbers; empty if no passage of the prompt supports the sentence."""
+    claims: bool = True
+    """False for a sentence that says nothing which could be looked up ("Yes.")."""
+
+
+class FinishReason(StrEnum):
+    STOP = "stop"
+    LENGTH = "length"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    text: str
+    citations: tuple[Citation, ...]
+    sentences: tuple[AnswerSentence, ...]
+    passages: tuple[Passage, ...]
+    """Passages in the prompt (new, or referenced from earlier turns), in relevance order."""
+    n_found: int
+    finish: FinishReason
+    metrics: RequestMetrics
+    chunks: tuple[ChunkView, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the user must know about this answer (`7 of 12 passages used`), one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One finished question and answer of a conversation, as it was stored."""
+
+    id: int
+    question: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationInfo:
+    id: int
+    title: str
+    n_turns: int
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    name: str
+    path: str
+    n_params: int
+    n_ctx: int
+    device: str
+    """``CPU``, ``Metal``, ``CUDA`` as llama.cpp names it."""
+    note: str = ""
+    """A caution to show with the model; empty if none."""
+
+
+# --- events: everything the core tells the outside -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of all events. Events are delivered on the thread that made them, in order per ticket."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReady(Event):
+    model: ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFailed(Event):
+    """No model could be loaded; retrieval still works."""
+
+    message: str
+    hint: str
+    details: str
+
+
+@dataclass(frozen=True, slots=True)
+class TicketEvent(Event):
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesFound(TicketEvent):
+    """Shown before prefill starts."""
+
+    conversation_id: int
+    context: Context
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillProgress(TicketEvent):
+    """The state of the prompt, chunk by chunk, while it is being read."""
+
+    chunks: tuple[ChunkView, ...]
+    n_prompt_tokens: int
+    n_cached_tokens: int
+    n_prefilled_tokens: int
+    n_deduplicated_tokens: int
+    prefill_s: float
+    tokens_per_s: float
+    """0 until measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerText(TicketEvent):
+    """A piece of the answer, whole characters only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDone(TicketEvent):
+    """The last event of a ticket that succeeded or was stopped with part of an answer."""
+
+    turn: Turn
+    conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFailed(TicketEvent):
+    """The last event of a ticket that gave no answer."""
+
+    message: str
+    hint: str
+    details: str
+    cancelled: bool = False
+    is_bug: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress(Event):
+    """State of the running library task; ``running`` is False in the last one."""
+
+    running: bool
+    n_files: int
+    n_done: int
+    """Files dealt with, failed ones among them."""
+    n_failed: int
+    n_blocks: int
+    n_bytes_done: int
+    n_bytes: int
+    current: str
+    elapsed_s: float
+    cancelled: bool = False
+    problems: tuple[tuple[str, str], ...] = ()
+    """In the last one: path, and why it could not be read and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryChanged(Event):
+    documents: tuple[DocumentInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsChanged(Event):
+    conversations: tuple[ConversationInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationLoaded(Event):
+    conversation_id: int
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText:
+    """A stretch of a document around a block, for the reading pane."""
+
+    document_id: int
+    title: str
+    path: str
+    page: int | None
+    text: str
+    highlight: tuple[int, int]
+    """Character offsets in ``text`` of the cited quote."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageLoaded(Event):
+    passage: PassageText
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Event):
+    """Something the user should see that belongs to no question (a failed task, a bug)."""
+
+    message: str
+    hint: str = ""
+    details: str = ""
+    is_bug: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTotals:
+    """Sums over this run of the program, for the inspector."""
+
+    n_questions: int = 0
+    n_prompt_tokens: int = 0
+    n_cached_tokens: int = 0
+    saved_ms: float = field(default=0.0)
+
+    @property
+    def hit_ratio(self) -> float:
+        return self.n_cached_tokens / self.n_prompt_tokens if self.n_prompt_tokens else 0.0

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from core.engine.sampling import Sampler
+from core.types import SamplingOptions
+
+LOGITS = np.array([0.0, 3.0, 2.9, -5.0], np.float32)
+
+
+def test_greedy_takes_the_largest_and_the_first_of_equals():
+    sampler = Sampler(SamplingOptions())
+    assert sampler.pick(LOGITS) == 1
+    assert sampler.pick(np.array([1, 2, 2], np.float32)) == 1
+
+
+def test_the_seed_decides_every_draw():
+    def draws(seed):
+        sampler = Sampler(SamplingOptions(temperature=1.0, top_p=1.0, seed=seed))
+        return [sampler.pick(LOGITS) for _ in range(40)]
+
+    assert draws(1) == draws(1)
+    assert draws(1) != draws(2)
+
+
+def test_frequencies_follow_the_softmax():
+    sampler = Sampler(SamplingOptions(temperature=1.0, top_p=1.0))
+    counts = np.bincount([sampler.pick(LOGITS) for _ in range(20_000)], minlength=4) / 20_000
+    expected = np.exp(LOGITS) / np.exp(LOGITS).sum()
+    assert counts == pytest.approx(expected, abs=0.02)
+
+
+def test_top_p_keeps_the_smallest_set_that_reaches_it():
+    sampler = Sampler(SamplingOptions(temperature=1.0, top_p=0.5))
+    assert {sampler.pick(LOGITS) for _ in range(200)} == {1}
+    sampler = Sampler(SamplingOptions(temperature=1.0, top_p=0.6))
+    assert {sampler.pick(LOGITS) for _ in range(200)} == {1, 2}
+
+
+def test_logits_are_not_changed():
+    logits = LOGITS.copy()
+    Sampler(SamplingOptions(temperature=0.5)).pick(logits)
+    assert np.array_equal(logits, LOGITS)

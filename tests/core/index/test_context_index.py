@@ -1,0 +1,127 @@
+"""The context index against a dictionary of paths and brute force over all of them."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import best_path_by_brute_force
+
+from core.errors import BugError
+from core.index import ContextIndex
+from core.types import Committed, Evicted, MissReason
+
+ROOT = b"root"
+
+
+def key(path: tuple[int, ...]) -> bytes:
+    return ROOT + b"".join(element.to_bytes(8, "little") for element in path)
+
+
+def tokens(element: int) -> int:
+    return 10 + element % 97
+
+
+def build(paths: set[tuple[int, ...]]) -> ContextIndex:
+    index = ContextIndex(ROOT)
+    for path in sorted(paths, key=len):
+        index.apply(Committed(key(path), key(path[:-1]), path[-1], tokens(path[-1])))
+    return index
+
+
+def closed(paths: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    return {path[:n] for path in paths for n in range(1, len(path) + 1)}
+
+
+elements = st.integers(0, 6) | st.sampled_from([2**31, 2**63 + 11, 2**64 - 1])
+paths = st.lists(st.lists(elements, min_size=1, max_size=4, unique=True).map(tuple), max_size=12).map(set)
+
+
+@settings(max_examples=300)
+@given(paths, st.lists(elements, max_size=7, unique=True), st.booleans())
+def test_best_path_is_the_best_of_all_paths(raw, wanted, below):
+    tree = closed(raw)
+    index = build(tree)
+    start = next((path for path in sorted(tree) if len(path) == 1), ()) if below else ()
+    match = index.best_path(key(start), wanted)
+    expected = best_path_by_brute_force(tree, start, wanted, tokens)
+    assert match.n_tokens == sum(tokens(wanted[i]) for i in match.order)
+    assert match.n_tokens == expected
+    assert (*start, *(wanted[i] for i in match.order)) in tree | {start}
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 10**6)), max_size=60))
+def test_index_equals_a_set_of_paths_after_any_commits_and_evictions(steps):
+    index, tree = ContextIndex(ROOT), set()
+    for grow, choice in steps:
+        if grow or not tree:
+            parent = sorted(tree | {()})[choice % (len(tree) + 1)]
+            element = choice % 7
+            path = (*parent, element)
+            if element in parent or path in tree:
+                continue
+            tree.add(path)
+            index.apply(Committed(key(path), key(parent), element, tokens(element)))
+        else:
+            leaves = sorted(p for p in tree if not any(q[:-1] == p for q in tree))
+            path = leaves[choice % len(leaves)]
+            tree.remove(path)
+            index.apply(Evicted(key(path)))
+        assert len(index) == len(tree)
+    wanted = list(range(7))
+    assert index.best_path(ROOT, wanted).n_tokens == best_path_by_brute_force(tree, (), wanted, tokens)
+
+
+def test_thousands_of_children_under_one_node():
+    index = ContextIndex(ROOT)
+    for element in range(5000):
+        index.apply(Committed(key((element,)), ROOT, element, 1))
+    assert index.best_path(ROOT, [4999, 17]).order == (0,)
+    for element in range(5000):
+        index.apply(Evicted(key((element,))))
+    assert len(index) == 0
+    assert index.best_path(ROOT, [4999, 17]).order == ()
+
+
+def test_repeated_and_empty_and_long_contexts():
+    index = build(closed({(1, 2, 3)}))
+    assert index.best_path(ROOT, []).order == ()
+    assert index.best_path(ROOT, [3, 3, 2, 1, 1, 2]).order == (3, 2, 0)
+    long = [*random.Random(0).sample(range(10**6), 197), 2, 1, 3]
+    assert index.best_path(ROOT, long).order == (198, 197, 199)
+    assert index.best_path(b"unknown", [1]).order == ()
+
+
+def test_a_question_between_two_blocks_is_never_skipped_over():
+    question = 999
+    index = build(closed({(1, question, 2)}))
+    assert index.best_path(ROOT, [1, 2]).order == (0,)
+
+
+def test_events_out_of_order_are_bugs():
+    index = build(closed({(1, 2)}))
+    for event in (
+        Evicted(key((1,))),
+        Evicted(b"?"),
+        Committed(key((1,)), ROOT, 1, 1),
+        Committed(b"x", b"?", 1, 1),
+    ):
+        with pytest.raises(BugError):
+            index.apply(event)
+    assert index.best_path(ROOT, [2, 1]).n_tokens == tokens(1) + tokens(2)
+
+
+def test_misses_are_explained():
+    index = ContextIndex(ROOT)
+    assert index.why_missing(1) is MissReason.FIRST_QUESTION
+    for event in build_events((1, 2)):
+        index.apply(event)
+    assert index.why_missing(3) is MissReason.NEVER_SEEN
+    assert index.why_missing(2) is MissReason.OTHER_PREFIX
+    index.apply(Evicted(key((1, 2))))
+    assert index.why_missing(2) is MissReason.EVICTED
+
+
+def build_events(path):
+    return [Committed(key(path[:n]), key(path[: n - 1]), path[n - 1], 1) for n in range(1, len(path) + 1)]

@@ -1,0 +1,234 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from core.errors import StoreError
+from core.ingest import library
+from core.store.database import open_database
+from core.store.documents import DocumentStore
+from core.store.full_text import match
+from core.types import Block, DocumentStatus, Scope
+
+LONG = "\n\n".join(
+    f"Paragraph {number} says that the number is {number} and nothing else." for number in range(200)
+)
+
+
+def statuses(db):
+    return {info.title: info.status for info in DocumentStore(db).list_documents()}
+
+
+def test_files_become_documents_with_blocks_and_offsets(tmp_path, db, read, make_pdf):
+    (tmp_path / "a.txt").write_text(f"\n\n{LONG}\n")
+    (tmp_path / "b.pdf").write_bytes(
+        make_pdf([[(50, 700, "Text of page one.")], [(50, 700, "Of page two.")]])
+    )
+    summary = read(tmp_path / "a.txt", tmp_path / "b.pdf")
+    assert (summary.n_files, summary.n_added, summary.n_failed) == (2, 2, 0)
+    documents = {info.title: info for info in DocumentStore(db).list_documents()}
+    assert documents["a.txt"].n_blocks > 5
+    assert documents["b.pdf"].n_pages == 2
+    assert documents["a.txt"].n_blocks + documents["b.pdf"].n_blocks == summary.n_blocks
+    rows = db.rows(
+        'SELECT start, "end", blocks.text FROM places JOIN blocks ON blocks.rowid = block WHERE document_id = ?',
+        [documents["a.txt"].id],
+    )
+    for start, end, text in rows:
+        assert f"\n\n{LONG}\n"[start:end] == text
+
+
+def test_a_second_run_reads_nothing(tmp_path, read, monkeypatch):
+    (tmp_path / "a.txt").write_text("text")
+    read(tmp_path)
+    monkeypatch.setattr(library, "extract", lambda *_: pytest.fail("read again"))
+    assert read(tmp_path).n_unchanged == 1
+    os.utime(tmp_path / "a.txt", (1, 1))
+    assert read(tmp_path).n_unchanged == 1
+    assert read(tmp_path).n_unchanged == 1
+
+
+def test_a_changed_file_replaces_its_blocks(tmp_path, db, read):
+    (tmp_path / "a.txt").write_text("the zebra\n")
+    read(tmp_path)
+    (tmp_path / "a.txt").write_text("the giraffe, a longer animal\n")
+    assert read(tmp_path).n_changed == 1
+    assert match(db, ["zebra"], Scope(), 5) == []
+    assert len(match(db, ["giraffe"], Scope(), 5)) == 1
+    assert len(statuses(db)) == 1
+
+
+def test_the_same_bytes_twice_and_moved(tmp_path, db, read, monkeypatch):
+    (tmp_path / "a.txt").write_text("the zebra")
+    (tmp_path / "b.txt").write_text("the zebra")
+    summary = read(tmp_path)
+    assert (summary.n_added, db.row("SELECT count(*) FROM blocks")) == (2, (1,))
+    places = DocumentStore(db).places_of([Block.of("the zebra").id], Scope())
+    assert [place.title for place in places[Block.of("the zebra").id]] == ["a.txt", "b.txt"]
+    monkeypatch.setattr(library, "extract", lambda *_: pytest.fail("read again"))
+    (tmp_path / "a.txt").rename(tmp_path / "c.txt")
+    read(tmp_path)
+    assert set(statuses(db)) == {"b.txt", "c.txt"}
+
+
+def test_bad_files_stop_nothing_and_say_why(tmp_path, db, read, monkeypatch):
+    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / "data.txt").write_bytes(bytes(range(256)))
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 and no more")
+    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    (tmp_path / "good.txt").write_text("text")
+    os.mkfifo(tmp_path / "pipe.txt")
+    summary = read(tmp_path, tmp_path / "sheet.xlsx", tmp_path / "missing.txt", tmp_path / "pipe.txt")
+    assert (summary.n_added, summary.n_failed, summary.n_skipped) == (1, 6, 1)
+    found = DocumentStore(db).list_documents()
+    assert {info.title for info in found if info.status is DocumentStatus.FAILED} == {
+        "empty.txt",
+        "data.txt",
+        "broken.pdf",
+        "sheet.xlsx",
+        "pipe.txt",
+    }
+    assert all(info.note for info in found if info.status is DocumentStatus.FAILED)
+    assert dict(summary.problems)[str(tmp_path / "missing.txt")] == "This file does not exist."
+    (tmp_path / "empty.txt").write_text("not empty any more")
+    assert read(tmp_path / "empty.txt").n_added == 1
+
+
+def test_a_fault_of_a_reader_is_told_and_stops_nothing(tmp_path, db, read, monkeypatch):
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "b.txt").write_text("more text")
+    real = library.extract
+
+    def faulty(path, *rest):
+        if path.name == "a.txt":
+            raise RecursionError
+        return real(path, *rest)
+
+    monkeypatch.setattr(library, "extract", faulty)
+    summary = read(tmp_path)
+    assert (summary.n_added, summary.n_failed) == (1, 1)
+    assert "fault in Slipstream" in summary.problems[0][1]
+
+
+def test_a_file_that_cannot_be_opened_keeps_its_earlier_version(tmp_path, db, read, monkeypatch):
+    (tmp_path / "a.txt").write_text("the zebra")
+    read(tmp_path)
+    (tmp_path / "a.txt").write_text("the zebra changed")
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    summary = read(tmp_path)
+    assert "no permission" in summary.problems[0][1]
+    assert statuses(db) == {"a.txt": DocumentStatus.READY}
+
+
+def test_names_of_any_kind(tmp_path, db, read):
+    folder = os.fsencode(tmp_path)
+    for name in ("文档.txt".encode(), b"new\nline.txt", "emoji 👩‍👩‍👧.md".encode(), b"latin-\xe9.txt"):
+        Path(os.fsdecode(folder + b"/" + name)).write_bytes(b"text in " + name)
+    assert read(tmp_path).n_added == 4
+    assert read(tmp_path).n_unchanged == 4
+    assert set(statuses(db)) == {"文档.txt", "new\nline.txt", "emoji 👩‍👩‍👧.md", "latin-\\xe9.txt"}
+
+
+def test_progress_begins_ends_and_is_rare(tmp_path, read):
+    for number in range(200):
+        (tmp_path / f"{number:03}.txt").write_text(f"text number {number}")
+    events = []
+    started = time.monotonic()
+    read(tmp_path, progress=events.append)
+    assert len(events) <= (time.monotonic() - started) / 0.05 + 3
+    assert events[0].running
+    last = events[-1]
+    assert (last.running, last.n_files, last.n_done, last.n_blocks, last.cancelled) == (
+        False,
+        200,
+        200,
+        200,
+        False,
+    )
+    assert last.n_bytes_done == last.n_bytes > 0
+
+
+def test_cancel_keeps_what_is_done(tmp_path, db, read, monkeypatch):
+    for number in range(20):
+        (tmp_path / f"{number:02}.txt").write_text(f"text number {number} " + LONG)
+    cancel = threading.Event()
+    real = library.extract
+
+    def cancel_at_the_third(path, *rest):
+        if path.name == "02.txt":
+            cancel.set()
+        return real(path, *rest)
+
+    monkeypatch.setattr(library, "extract", cancel_at_the_third)
+    events = []
+    summary = read(tmp_path, cancel=cancel, progress=events.append)
+    assert summary.cancelled
+    assert events[-1].cancelled
+    assert set(statuses(db)) == {"00.txt", "01.txt", "02.txt"}
+    assert read(tmp_path).n_unchanged == summary.n_added
+
+
+def test_cancel_between_pages(tmp_path, db, read, make_pdf):
+    (tmp_path / "a.pdf").write_bytes(make_pdf([[(50, 700, "Text.")]] * 3))
+
+    class AfterTwo(threading.Event):
+        asked = 0
+
+        def is_set(self):
+            self.asked += 1
+            return self.asked > 2
+
+    summary = read(tmp_path, cancel=AfterTwo())
+    assert (summary.cancelled, summary.n_failed, statuses(db)) == (True, 0, {})
+
+
+def test_a_database_error_is_not_blamed_on_the_file(tmp_path, db, read, monkeypatch):
+    (tmp_path / "a.txt").write_text("text")
+
+    def full(*_):
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(DocumentStore, "save", full)
+    with pytest.raises(StoreError):
+        read(tmp_path)
+
+
+def test_kill_in_the_middle_loses_nothing_that_was_done(tmp_path, read):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(300):
+        (folder / f"{number:03}.txt").write_text(f"Document {number}.\n\n{LONG}")
+    data_dir = tmp_path / "killed"
+    script = (
+        "import sys, threading; from pathlib import Path\n"
+        "from core.ingest.library import ingest; from core.store.database import open_database\n"
+        "ingest([Path(sys.argv[1])], open_database(Path(sys.argv[2])), cancel=threading.Event(),"
+        " progress=lambda event: print(event.n_done, flush=True))"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, str(folder), str(data_dir)], stdout=subprocess.PIPE, text=True
+    )
+    for line in child.stdout:
+        if int(line) >= 20:
+            break
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    with open_database(data_dir) as killed:
+        assert killed.rows("PRAGMA integrity_check") == [("ok",)]
+        done = len(DocumentStore(killed).list_documents())
+        assert 20 <= done < 300
+        summary = library.ingest([folder], killed, cancel=threading.Event(), progress=lambda _event: None)
+        assert (summary.n_unchanged, summary.n_added) == (done, 300 - done)
+        (orphans,) = killed.row("SELECT count(*) FROM blocks WHERE rowid NOT IN (SELECT block FROM places)")
+        assert orphans == 0
+        killed.run("INSERT INTO blocks_fts (blocks_fts) VALUES ('integrity-check')")

@@ -1,0 +1,109 @@
+"""Plans lose no block, double none, move only new ones, and fit."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.index import ContextIndex
+from core.plan import PlanRequest, make
+from core.types import Block, Committed, Context, Passage, Place, Segment, SegmentKind
+
+ROOT = b"root"
+
+
+def passage(number):
+    block = Block.of(f"Text of block {number}.")
+    return Passage(block, (Place(1, f"file{number % 3}.txt", "/f", number, 0, 1, None),), 1.0, "", 0)
+
+
+def segment(passage, n):
+    tokens = np.frombuffer(passage.block.id.encode(), np.uint8).astype(np.int32)
+    return Segment(SegmentKind.BLOCK, np.resize(tokens, n), passage.block.id)
+
+
+def request(numbers, held=(), room=10_000, size=lambda number: 20):
+    passages = tuple(passage(number) for number in numbers)
+    segments = {p.block.id: segment(p, size(n)) for p, n in zip(passages, numbers, strict=True)}
+    held_ids = {passage(number).block.id for number in held}
+    return PlanRequest(Context(passages, len(passages), 0.0), segments, held_ids, ROOT, room)
+
+
+def index_with(*paths):
+    index, keys = ContextIndex(ROOT), {(): ROOT}
+    for path in paths:
+        for n in range(1, len(path) + 1):
+            if path[:n] in keys:
+                continue
+            keys[path[:n]] = repr(path[:n]).encode()
+            one = segment(passage(path[n - 1]), 20)
+            index.apply(Committed(keys[path[:n]], keys[path[: n - 1]], one.element, 20))
+    return index
+
+
+numbers = st.lists(st.integers(0, 8), max_size=9)
+
+
+@settings(max_examples=200)
+@given(numbers, st.sets(st.integers(0, 8)), st.integers(0, 200), st.permutations(range(6)))
+def test_a_plan_is_a_permutation_that_fits(asked, held, room, cached):
+    ask = request(asked, held, room)
+    plan = make(ask, index_with(tuple(cached)))
+    blocks = [block.id for block in plan.blocks]
+    references = [block.id for block in plan.references]
+    assert len(blocks) == len(set(blocks))
+    assert not set(blocks) & ask.held
+    assert set(references) == {p.block.id for p in ask.context.passages} & ask.held
+    assert sum(len(ask.segments[id_].tokens) for id_ in blocks) <= room
+    assert {p.block.id for p in plan.passages} == {*blocks, *references}
+    assert plan.n_left_out == len({p.block.id for p in ask.context.passages}) - len(plan.passages)
+    order = [p.block.id for p in ask.context.passages]
+    assert [p.block.id for p in plan.passages] == sorted(
+        dict.fromkeys(p.block.id for p in plan.passages), key=order.index
+    )
+    assert plan == make(ask, index_with(tuple(cached)))
+
+
+def test_the_longest_cached_path_comes_first_and_the_rest_keeps_relevance_order():
+    plan = make(request([1, 2, 3, 4, 5]), index_with((4, 2), (1,), (5, 9, 3)))
+    assert [block.text for block in plan.blocks] == [passage(n).block.text for n in (4, 2, 1, 3, 5)]
+    assert plan.match.n_tokens == 40
+    assert plan.moved
+    assert f"Most relevant first: {passage(1).block.label} > {passage(2).block.label}" in plan.annotation
+
+
+def test_nothing_moved_means_no_ranking_line():
+    plan = make(request([1, 2]), index_with((1,)))
+    assert not plan.moved
+    assert "Most relevant" not in plan.annotation
+    assert "file1.txt" in plan.annotation
+
+
+def test_held_blocks_are_referenced_and_counted():
+    plan = make(request([1, 2, 3], held=[2]), index_with())
+    assert [block.text for block in plan.blocks] == [passage(1).block.text, passage(3).block.text]
+    assert plan.n_deduplicated_tokens == 20
+    assert f"Given earlier in this conversation: {passage(2).block.label}." in plan.annotation
+
+
+def test_a_passage_that_does_not_fit_gives_way_to_smaller_ones_after_it():
+    plan = make(request([1, 2, 3], room=50, size=lambda n: 60 if n == 2 else 20), index_with())
+    assert [block.text for block in plan.blocks] == [passage(1).block.text, passage(3).block.text]
+    assert plan.n_left_out == 1
+
+
+def test_inputs_are_not_changed():
+    ask = request([3, 1, 2])
+    before = replace(ask)
+    make(ask, index_with((1,)))
+    assert ask == before
+
+
+def test_file_names_are_one_short_line():
+    named = passage(1)
+    named = replace(named, places=(replace(named.place, title="a\nb " + "x" * 100),))
+    segments = {named.block.id: segment(named, 5)}
+    plan = make(PlanRequest(Context((named,), 1, 0.0), segments, set(), ROOT, 100), index_with())
+    assert "\n" not in plan.annotation
+    assert len(plan.annotation) < 100

@@ -1,0 +1,110 @@
+import threading
+
+import pytest
+
+from core.ingest.library import ingest
+from core.retrieval.search import Searcher, query_terms
+from core.store.database import open_database
+from core.types import Scope
+
+PARAGRAPHS = {
+    "rivers.txt": "Rivers carry water to the sea. The Nile is the longest river of Africa.",
+    "mountains.txt": "Mountains are high. Kilimanjaro is the highest mountain of Africa.",
+    "lease.md": "# Lease\n\nThe tenant pays rent monthly. The deposit is 2,400 euros, due on signing.",
+    "chinese.txt": "大型语言模型可以回答问题。黄河是中国的第二长河。",
+}
+
+
+@pytest.fixture
+def searcher(tmp_path):
+    for name, text in PARAGRAPHS.items():
+        (tmp_path / name).write_text(text)
+    with open_database(tmp_path / "data") as db:
+        ingest(
+            [tmp_path / name for name in PARAGRAPHS],
+            db,
+            cancel=threading.Event(),
+            progress=lambda _event: None,
+        )
+        yield Searcher(db)
+
+
+def search(searcher, question, **more):
+    return searcher.search(question, **{"scope": Scope(), "limit": 8, "token_budget": 2000, **more})
+
+
+def titles(context):
+    return [passage.place.title for passage in context.passages]
+
+
+def test_the_best_passage_comes_first_with_its_best_sentence(searcher):
+    context = search(searcher, "What is the longest river in Africa?")
+    assert titles(context) == ["rivers.txt", "mountains.txt"]
+    best = context.passages[0]
+    assert best.quote == "The Nile is the longest river of Africa."
+    assert best.block.text[best.quote_start :].startswith(best.quote)
+    assert best.score > context.passages[1].score
+    assert context.n_found == 2
+    assert context.retrieve_ms > 0
+
+
+def test_other_scripts(searcher):
+    context = search(searcher, "黄河是什么河？")
+    assert titles(context) == ["chinese.txt"]
+    assert context.passages[0].quote == "黄河是中国的第二长河。"
+
+
+def test_scope(searcher):
+    mountains = search(searcher, "Kilimanjaro").passages[0].place.document_id
+    context = search(searcher, "longest river of Africa", scope=Scope(frozenset({mountains})))
+    assert titles(context) == ["mountains.txt"]
+    assert context.n_found == 1
+
+
+def test_limit_and_budget_cut_what_was_found(searcher):
+    assert len(search(searcher, "Africa", limit=1).passages) == 1
+    assert search(searcher, "Africa", limit=1).n_found == 2
+    assert search(searcher, "Africa", token_budget=20).n_found == 2
+    assert len(search(searcher, "Africa", token_budget=20).passages) == 1
+    assert search(searcher, "Africa", token_budget=0).passages == ()
+    assert search(searcher, "Africa", limit=0).passages == ()
+
+
+def test_nothing_asked_or_nothing_there(searcher, tmp_path):
+    for question in ("", "  \n", "?!", '" OR * NEAR('):
+        assert search(searcher, question).passages == ()
+    with open_database(tmp_path / "empty") as db:
+        context = search(Searcher(db), "Africa")
+        assert (context.passages, context.n_found) == ((), 0)
+
+
+def test_a_question_of_stop_words_is_looked_for_as_it_is(searcher):
+    assert query_terms("to be or not to be") == ["to", "be", "or", "not"]
+    assert "rivers.txt" in titles(search(searcher, "what is of"))
+
+
+def test_a_follow_up_uses_the_conversation(searcher):
+    asked = ["How much is the deposit of the lease?"]
+    assert search(searcher, "and when is it due?", history=asked).passages[0].place.title == "lease.md"
+    assert query_terms("and when is it due?", asked) == ["due", "due", "much", "deposit", "lease"]
+    assert query_terms("Who?", asked)[-1] == "lease"
+
+
+def test_a_question_of_its_own_does_not(searcher):
+    asked = ["How much is the deposit of the lease?"]
+    own = query_terms("What is the highest mountain of Africa?")
+    assert query_terms("What is the highest mountain of Africa?", asked) == own
+
+
+def test_the_order_does_not_depend_on_when_files_were_added(tmp_path):
+    texts = [f"Zebra number {name}." for name in ("one", "two", "six", "ten")]
+    orders = []
+    for number, order in enumerate((texts, texts[::-1])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with open_database(folder / "data") as db:
+            for place, text in enumerate(order):
+                (folder / f"{place}.txt").write_text(text)
+            ingest([folder], db, cancel=threading.Event(), progress=lambda _event: None)
+            orders.append([passage.block.id for passage in search(Searcher(db), "zebra").passages])
+    assert orders[0] == orders[1]

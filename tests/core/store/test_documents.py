@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+
+from core.store.conversations import ConversationStore
+from core.store.documents import DocumentStore, NewBlock, NewDocument
+from core.store.full_text import match
+from core.store.token_cache import TokenCache
+from core.types import Block, DocumentStatus, Scope
+
+
+def document(path, *texts, **more):
+    """A document of these blocks, a blank line between them."""
+    whole = "\n\n".join(texts)
+    blocks, at = [], 0
+    for text in texts:
+        blocks.append(NewBlock(Block.of(text), at, at + len(text), 10))
+        at += len(text) + 2
+    fields = {"title": path.rsplit("/", 1)[-1], "content_hash": f"hash of {whole}", "n_bytes": len(whole)}
+    return NewDocument(path=path, text=whole, blocks=tuple(blocks), **{**fields, **more})
+
+
+@pytest.fixture
+def store(db):
+    return DocumentStore(db)
+
+
+def test_save_and_find(store):
+    info = store.save(document("/a/one.txt", "first block", "second block", mtime_ns=7))
+    assert (info.title, info.n_blocks, info.n_pages, info.status) == ("one.txt", 2, 0, DocumentStatus.READY)
+    assert store.list_documents() == (info,)
+    record = store.find_by_path("/a/one.txt")
+    assert (record.info, record.mtime_ns) == (info, 7)
+    assert store.find_by_hash(record.content_hash) == record
+    assert store.find_by_path("/a/two.txt") is None
+    assert store.find_by_hash("other") is None
+
+
+def test_a_failed_file_is_listed_with_its_reason(store):
+    info = store.save(NewDocument("/a/x.pdf", "x.pdf", status=DocumentStatus.FAILED, note="It is empty."))
+    assert (info.status, info.note, info.n_blocks) == (DocumentStatus.FAILED, "It is empty.", 0)
+    assert store.list_documents() == (info,)
+
+
+def test_a_shared_block_is_stored_once_and_has_two_places(db, store):
+    one = store.save(document("/a/one.txt", "shared block", "only in one"))
+    two = store.save(document("/a/two.txt", "before", "shared block", "shared block"))
+    assert db.row("SELECT count(*) FROM blocks") == (3,)
+    shared = Block.of("shared block").id
+    places = store.places_of([shared, "no such block"], Scope())[shared]
+    assert [(place.document_id, place.ordinal) for place in places] == [(one.id, 0), (two.id, 1), (two.id, 2)]
+    within = store.places_of([shared], Scope(frozenset({two.id})))[shared]
+    assert [place.document_id for place in within] == [two.id, two.id]
+    assert store.remove(one.id) == frozenset({Block.of("only in one").id})
+    assert [place.document_id for place in store.places_of([shared], Scope())[shared]] == [two.id, two.id]
+
+
+def test_a_new_version_keeps_its_id_and_drops_what_it_no_longer_holds(db, store):
+    old = store.save(document("/a/one.txt", "kept", "dropped"))
+    new = store.save(document("/a/one.txt", "kept", "added"))
+    assert new.id == old.id
+    assert {text for (text,) in db.rows("SELECT text FROM blocks")} == {"kept", "added"}
+    assert match(db, ["dropped"], Scope(), 5) == []
+    assert [found.text for found in match(db, ["added"], Scope(), 5)] == ["added"]
+
+
+def test_pages(store):
+    texts = ["page one", "also page one", "page two"]
+    info = store.save(document("/a/x.pdf", *texts, page_starts=(0, 25)))
+    places = store.places_of([Block.of(text).id for text in texts], Scope())
+    assert [places[Block.of(text).id][0].page for text in texts] == [1, 1, 2]
+    assert info.n_pages == 2
+
+
+def test_relocate_and_copy(store):
+    first = store.save(document("/a/one.txt", "block"))
+    moved = store.relocate(first.id, "/b/uno.txt", "uno.txt", 9)
+    assert (moved.id, moved.path, moved.title) == (first.id, "/b/uno.txt", "uno.txt")
+    copied = store.copy(first.id, "/c/one.txt", "one.txt", 9)
+    assert copied.id != first.id
+    assert len(store.places_of([Block.of("block").id], Scope())[Block.of("block").id]) == 2
+
+
+def test_passage_text_shows_the_neighbours_and_the_quote(store):
+    info = store.save(
+        document("/a/x.pdf", "zero", "one", "two and a half", "three", "four", page_starts=(0, 6))
+    )
+    passage = store.passage_text(info.id, Block.of("two and a half").id, "a half")
+    assert passage.text == "one\n\ntwo and a half\n\nthree"
+    assert passage.text[slice(*passage.highlight)] == "a half"
+    assert (passage.page, passage.title) == (2, "x.pdf")
+    whole = store.passage_text(info.id, Block.of("zero").id, "not in it", around=0)
+    assert whole.text[slice(*whole.highlight)] == "zero"
+    assert store.passage_text(info.id, "no such block", "x") is None
+    assert store.passage_text(99, Block.of("zero").id, "x") is None
+
+
+def test_places_and_blocks_beyond_one_statement(store):
+    texts = [f"block number {number}" for number in range(1300)]
+    info = store.save(document("/a/long.txt", *texts))
+    ids = [Block.of(text).id for text in texts]
+    assert len(store.places_of(ids, Scope())) == 1300
+    assert store.remove(info.id) == frozenset(ids)
+
+
+def test_a_removed_document_is_gone_from_the_disk(data_dir, db, store, an_answer):
+    word = "Xylophagous"
+    kept = store.save(document("/a/kept.txt", *(f"block {number} of the other file" for number in range(50))))
+    text = f"the {word} beetle eats wood"
+    info = store.save(document("/a/secret.txt", text, "more"))
+    block = Block.of(text)
+    conversations = ConversationStore(db)
+    conversation = conversations.create("beetles")
+    conversations.append_turn(conversation, "what eats wood?", *an_answer(block, info.id))
+    TokenCache(db).put({block.id: np.arange(5, dtype=np.int32)}, "tokenizer")
+    assert word.encode() in stored_bytes(data_dir)
+
+    assert block.id in store.remove(info.id)
+
+    for form in (word, word.lower()):
+        assert form.encode() not in stored_bytes(data_dir)
+    assert kept.id in [found.id for found in store.list_documents()]
+    assert match(db, ["xylophagous"], Scope(), 5) == []
+    assert TokenCache(db).get([block.id], "tokenizer") == {}
+    (turn,) = conversations.turns(conversation)
+    assert (turn.answer.passages[0].block.text, turn.answer.passages[0].quote) == ("", "")
+    assert turn.answer.citations[0].quote == ""
+    assert turn.answer.notes == ("The quoted document was removed.",)
+    assert conversations.ledger(conversation) == (("tokenizer", ()),)
+    assert db.rows("PRAGMA integrity_check") == [("ok",)]
+    db.run("INSERT INTO blocks_fts (blocks_fts) VALUES ('integrity-check')")
+
+
+def stored_bytes(data_dir):
+    return b"".join(file.read_bytes() for file in data_dir.iterdir() if not file.name.endswith("-shm"))

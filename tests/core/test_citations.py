@@ -1,0 +1,73 @@
+"""A citation stands where the words of a sentence stand in a passage, and nowhere else."""
+
+from core.citations import cite
+from core.types import Block, Passage, Place
+
+
+def passage(text, number=1, page=None):
+    place = Place(number, f"doc{number}.pdf", f"/docs/doc{number}.pdf", 0, 0, len(text), page)
+    return Passage(Block.of(text), (place,), 1.0, "", 0)
+
+
+RENT = passage("The monthly rent is 900 euro, payable on the first. The deposit is three months' rent.", 1, 4)
+PETS = passage("Keeping dogs needs the landlord's written consent. Cats are allowed.", 2)
+
+
+def test_a_supported_sentence_is_cited_with_document_page_and_quote():
+    citations, sentences = cite("What?", "The monthly rent is 900 euro.", [PETS, RENT])
+    assert len(citations) == 1
+    assert citations[0].document == "doc1.pdf"
+    assert citations[0].page == 4
+    assert citations[0].number == 1
+    assert citations[0].quote == "The monthly rent is 900 euro, payable on the first."
+    assert sentences[0].citations == (1,)
+
+
+def test_a_changed_figure_is_not_supported():
+    citations, sentences = cite("What?", "The monthly rent is 950 euro.", [RENT])
+    assert citations == ()
+    assert sentences[0].citations == ()
+
+
+def test_numbers_follow_first_use_and_passages_are_cited_once():
+    answer = "Dogs need the landlord's written consent. The monthly rent is 900 euro. Cats are allowed."
+    citations, sentences = cite("What?", answer, [RENT, PETS])
+    assert [c.document for c in citations] == ["doc2.pdf", "doc1.pdf"]
+    assert [s.citations for s in sentences] == [(1,), (2,), (1,)]
+    assert [answer[s.start : s.end] for s in sentences][1] == "The monthly rent is 900 euro."
+
+
+def test_what_no_passage_says_is_marked_as_such():
+    citations, sentences = cite("What?", "The garden may be used by all tenants on Sundays.", [RENT, PETS])
+    assert citations == ()
+    assert len(sentences) == 1
+
+
+def test_two_neighbouring_sentences_may_support_together():
+    citations, _ = cite("What?", "Dogs need written consent but cats are allowed.", [PETS])
+    assert citations[0].quote.startswith("Keeping dogs")
+    assert citations[0].quote.endswith("allowed.")
+
+
+def test_no_sentence_without_claims_and_no_passages_is_no_error():
+    assert cite("", "", [RENT]) == ((), ())
+    assert cite("What?", "Yes.", [])[0] == ()
+
+
+def test_quotes_are_verbatim_in_other_scripts():
+    chinese = passage("押金为三个月的租金。猫可以养。", 3)
+    citations, _ = cite("What?", "押金为三个月的租金。", [chinese])
+    assert citations[0].quote == "押金为三个月的租金。"
+
+
+def test_a_single_word_needs_the_question_beside_it():
+    assert cite("Which pets are allowed?", "Cats.", [PETS])[0][0].quote == "Cats are allowed."
+    assert cite("What is the capital of France?", "Cats.", [PETS])[0] == ()
+
+
+def test_words_about_the_answer_claim_nothing():
+    citations, sentences = cite(
+        "Are dogs allowed?", "The answer is: no.", [passage("No answer counts as yes.")]
+    )
+    assert citations == ()
+    assert not sentences[0].claims

@@ -1,0 +1,251 @@
+"""The service on real threads, a real model and a real library."""
+
+import queue
+import time
+from pathlib import Path
+
+import pytest
+
+from core import service as service_module
+from core.config import Settings, load_settings, sample_documents
+from core.errors import BugError, KnownError
+from core.service import Service
+from core.types import (
+    AnswerDone,
+    AnswerText,
+    ConversationLoaded,
+    ConversationsChanged,
+    EngineFailed,
+    EngineReady,
+    IngestProgress,
+    LibraryChanged,
+    Notice,
+    PassageLoaded,
+    PrefillProgress,
+    Question,
+    QuestionFailed,
+    SourcesFound,
+    TicketEvent,
+)
+
+pytestmark = pytest.mark.model
+TIMEOUT_S = 60
+
+
+class Running:
+    """A service whose events are kept and waited for."""
+
+    def __init__(self, folder: Path, settings: Settings, **options) -> None:
+        self.queue = queue.SimpleQueue()
+        self.seen = []
+        self.service = Service(folder, settings, self.queue.put, **options)
+
+    def wait(self, kind, condition=lambda _: True):
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            try:
+                event = self.queue.get(timeout=deadline - time.monotonic())
+            except queue.Empty:
+                break
+            self.seen.append(event)
+            if isinstance(event, kind) and condition(event):
+                return event
+        raise AssertionError(f"no {kind} within {TIMEOUT_S} s; seen: {[type(e).__name__ for e in self.seen]}")
+
+    def ticket(self, number):
+        return [event for event in self.seen if isinstance(event, TicketEvent) and event.ticket == number]
+
+    def read(self, *paths):
+        self.service.add_paths(paths)
+        done = self.wait(IngestProgress, lambda event: not event.running)
+        return done, self.wait(LibraryChanged).documents
+
+    def ask(self, text, **options):
+        return self.service.submit(Question(text, **{"max_tokens": 8, **options}))
+
+
+@pytest.fixture
+def settings(tiny_model):
+    return Settings(model=str(tiny_model), n_ctx=2048, passages=4, passage_tokens=800)
+
+
+@pytest.fixture
+def running(tmp_path, settings):
+    running = Running(tmp_path / "data", settings)
+    yield running
+    running.service.close()
+
+
+@pytest.fixture
+def filled(running):
+    running.read(sample_documents())
+    return running
+
+
+def test_a_question_from_sources_to_answer_in_order(filled):
+    number = filled.ask("How much is the rent of flat 3?")
+    done = filled.wait(AnswerDone)
+    kinds = [type(event) for event in filled.ticket(number)]
+    assert kinds[0] is SourcesFound
+    assert kinds[1] is PrefillProgress
+    assert kinds[-1] is AnswerDone
+    assert kinds.index(AnswerText) > max(i for i, kind in enumerate(kinds) if kind is PrefillProgress)
+    assert any("Flat 3" in passage.block.text for passage in done.turn.answer.passages)
+    listed = filled.wait(ConversationsChanged).conversations
+    assert [info.title for info in listed] == ["How much is the rent of flat 3?"]
+    filled.service.request_conversation(done.conversation_id)
+    assert filled.wait(ConversationLoaded).turns == (done.turn,)
+
+
+def test_a_follow_up_continues_the_conversation(filled):
+    filled.ask("How much is the rent of flat 3?")
+    first = filled.wait(AnswerDone)
+    filled.ask("And the deposit?", conversation_id=first.conversation_id)
+    second = filled.wait(AnswerDone)
+    assert second.conversation_id == first.conversation_id
+    assert second.turn.answer.metrics.n_live_tokens >= first.turn.answer.metrics.n_prompt_tokens
+
+
+def test_sources_come_while_another_question_is_being_answered(filled):
+    filled.ask("Who approves a journey abroad?", max_tokens=200)
+    filled.wait(AnswerText)
+    second = filled.ask("How much is the rent?")
+    filled.wait(SourcesFound, lambda event: event.ticket == second)
+    assert not [event for event in filled.seen if isinstance(event, AnswerDone)]
+    filled.wait(AnswerDone, lambda event: event.ticket == second)
+
+
+def test_stop_while_reading_ends_the_ticket_and_leaves_no_empty_conversation(filled):
+    number = filled.ask("rent deposit journey dishwasher water")
+    filled.wait(PrefillProgress)
+    filled.service.cancel(number)
+    failed = filled.wait((QuestionFailed, AnswerDone))
+    if isinstance(failed, QuestionFailed):
+        assert failed.cancelled
+        filled.service.request_conversations()
+        assert filled.wait(ConversationsChanged).conversations == ()
+
+
+def test_stop_while_waiting(filled):
+    filled.ask("Who approves a journey abroad?", max_tokens=100)
+    filled.wait(AnswerText)
+    second = filled.ask("How much is the rent?")
+    filled.wait(SourcesFound, lambda event: event.ticket == second)
+    filled.service.cancel(second)
+    assert filled.wait(QuestionFailed).cancelled
+
+
+def test_a_removed_document_answers_nothing(filled):
+    filled.service.request_documents()
+    documents = filled.wait(LibraryChanged).documents
+    minutes = next(info for info in documents if "allotment" in info.title)
+    filled.ask("What did the allotment meeting decide about water?")
+    assert any("allotment" in p.place.title for p in filled.wait(AnswerDone).turn.answer.passages)
+    filled.service.remove_document(minutes.id)
+    filled.wait(LibraryChanged, lambda event: minutes.id not in {info.id for info in event.documents})
+    filled.ask("What did the allotment meeting decide about water?")
+    done = filled.wait(AnswerDone)
+    assert not any("allotment" in p.place.title for p in done.turn.answer.passages)
+
+
+def test_a_document_removed_while_the_question_waits_is_not_read(filled):
+    filled.service.request_documents()
+    documents = filled.wait(LibraryChanged).documents
+    minutes = next(info for info in documents if "allotment" in info.title)
+    filled.ask("Who approves a journey abroad?", max_tokens=100)
+    filled.wait(AnswerText)
+    filled.service.remove_document(minutes.id)
+    number = filled.ask("What did the allotment meeting decide about water?")
+    sources = filled.wait(SourcesFound, lambda event: event.ticket == number)
+    assert any("allotment" in p.place.title for p in sources.context.passages)
+    done = filled.wait(AnswerDone, lambda event: event.ticket == number)
+    assert not any("allotment" in p.place.title for p in done.turn.answer.passages)
+
+
+def test_a_passage_is_shown_with_its_surroundings(filled):
+    filled.ask("How much is the rent of flat 3?")
+    passage = filled.wait(AnswerDone).turn.answer.passages[0]
+    filled.service.request_passage(passage.place.document_id, passage.block.id, passage.quote)
+    text = filled.wait(PassageLoaded).passage
+    start, end = text.highlight
+    assert text.text[start:end] == passage.quote
+    filled.service.request_passage(999, "0" * 16, "x")
+    assert "no longer in the library" in filled.wait(Notice).message
+
+
+def test_a_bad_model_is_refused_and_the_old_one_stays(filled, tmp_path):
+    filled.wait(EngineReady)
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"not a model")
+    filled.service.use_model(bad)
+    assert "not a GGUF" in filled.wait(EngineFailed).message
+    filled.ask("How much is the rent?")
+    filled.wait(AnswerDone)
+
+
+def test_a_chosen_model_is_remembered(running, tmp_path, tiny_model):
+    running.wait(EngineReady)
+    running.service.use_model(tiny_model)
+    running.wait(EngineReady)
+    assert load_settings(tmp_path / "data").model == str(tiny_model)
+
+
+def test_without_a_model_the_sources_still_show(tmp_path, settings):
+    running = Running(tmp_path / "data", settings.with_(model=str(tmp_path / "missing.gguf")))
+    try:
+        assert "does not exist" in running.wait(EngineFailed).message
+        running.read(sample_documents())
+        number = running.ask("How much is the rent of flat 3?")
+        failed = running.wait(QuestionFailed)
+        assert [type(event) for event in running.ticket(number)] == [SourcesFound, QuestionFailed]
+        assert "does not exist" in failed.message and not failed.is_bug
+    finally:
+        running.service.close()
+
+
+def test_conversations_outlive_the_program(tmp_path, settings):
+    first = Running(tmp_path / "data", settings)
+    first.read(sample_documents())
+    first.ask("How much is the rent of flat 3?")
+    done = first.wait(AnswerDone)
+    first.service.close()
+    second = Running(tmp_path / "data", settings)
+    try:
+        second.ask("And the deposit?", conversation_id=done.conversation_id)
+        again = second.wait(AnswerDone)
+        assert again.turn.answer.metrics.n_prompt_tokens > done.turn.answer.metrics.n_prompt_tokens
+        second.service.delete_conversation(done.conversation_id)
+        second.wait(ConversationsChanged, lambda event: event.conversations == ())
+    finally:
+        second.service.close()
+
+
+def test_close_in_the_middle_of_everything_is_quick(tmp_path, settings):
+    running = Running(tmp_path / "data", settings)
+    running.read(sample_documents())
+    running.ask("Who approves a journey abroad?", max_tokens=1000)
+    running.ask("How much is the rent?")
+    running.service.add_paths([sample_documents()])
+    running.wait(AnswerText)
+    started = time.monotonic()
+    running.service.close()
+    assert time.monotonic() - started < 10
+    assert running.service._engine._thread.is_alive() is False
+
+
+def test_bugs_are_told_as_bugs_and_end_only_their_task(filled, monkeypatch, caplog):
+    monkeypatch.setattr("core.pipeline.cite", lambda *_: 1 / 0)
+    filled.ask("How much is the rent?")
+    failed = filled.wait(QuestionFailed)
+    assert failed.is_bug
+    assert "ZeroDivisionError" in failed.details
+    assert "bug" in caplog.text
+    monkeypatch.undo()
+    filled.ask("How much is the rent?")
+    filled.wait(AnswerDone)
+
+
+def test_errors_are_sorted():
+    known = KnownError("x")
+    assert service_module.as_slipstream_error(known) is known
+    assert isinstance(service_module.as_slipstream_error(ValueError("x")), BugError)
