@@ -323,6 +323,8 @@ def _notes(draft: _Draft, context: Context, finish: FinishReason, text: str) -> 
     notes = list(draft.notes)
     if not context.passages:
         notes.append("No passage was found: this answer does not come from your documents.")
+    elif context.is_opening:
+        notes.append("No passage holds the words of the question; the beginnings of the documents were read.")
     elif len(draft.plan.passages) < context.n_found:
         notes.append(f"{len(draft.plan.passages)} of {context.n_found} passages used.")
     if draft.plan.n_left_out:

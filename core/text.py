@@ -28,7 +28,7 @@ _STOPWORDS = {
     "en": """
         a about after all also an and any are as at be because been before being but by can
         could did do does doing for from had has have he her here hers him his how i if in into
-        is it its just me might more most my no nor not of on or other our out over own per s
+        is it its just many me might more most much my no nor not of on or other our out over own per s
         she should so some such t than that the their them then there these they this those
         through to too under up us very was we were what when where which while who whom whose
         why will with would you your tell please""",
@@ -61,7 +61,8 @@ def fold(text: str) -> str:
     """Case, width, ligatures, accents and vowel marks folded away. Offsets are not kept."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    # Case after decomposing: a sign for "SM" is no letter before it.
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return unicodedata.normalize("NFKC", _MARKS.sub("", decomposed))
 
 
@@ -178,8 +179,9 @@ def _full_stop_ends_sentence(text: str, dot: int, end: int) -> bool:
     word = text[word_start:dot].lstrip("([\"'“‘«")
     if "." in word:  # e.g., U.S., 1.2.
         return False
-    if word.isdigit() and len(word) <= 3:  # 3. at the start of a line is a list number
-        return word_start > 0 and text[word_start - 1] != "\n"
+    if word.isdigit() and len(word) <= 3:  # 3. at the start of a line is the number of an item or heading
+        line_start = text.rfind("\n", 0, word_start) + 1
+        return text[line_start:word_start].strip("#>*- \t") != ""
     return not (len(word) <= 3 and word[:1].isupper() and not word.isupper()) and not (
         len(word) == 1 and word.isalpha() and word.isupper()
     )
@@ -196,6 +198,36 @@ def stem(term: str) -> str:
     return term.removesuffix("e").removesuffix("y") if len(term) > 4 else term
 
 
+def other_number(term: str) -> str:
+    """The plural of an English singular or the other way round, by rule; empty where no rule fits."""
+    if len(term) < 3 or not (term.isascii() and term.isalpha()):
+        return ""
+    if term.endswith("ies"):
+        return term[:-3] + "y"
+    if term.endswith(("sses", "xes", "ches", "shes")):
+        return term[:-2]
+    if term.endswith(("ss", "x", "ch", "sh")):
+        return term + "es"
+    if term.endswith("s"):
+        return term[:-1]
+    if term.endswith("y") and term[-2] not in "aeiou":
+        return term[:-1] + "ies"
+    return term + "s"
+
+
+def _is_heading(text: str, start: int, end: int) -> bool:
+    """A short line of its own that ends like no sentence; a table row is none."""
+    span = text[start:end]
+    return (
+        len(span) <= 80
+        and "\n" not in span
+        and " | " not in span
+        and span[-1] not in ".!?;,。！？؟…"
+        and (start == 0 or text[start - 1] == "\n")
+        and text[end : end + 1] in ("", "\n")
+    )
+
+
 def best_sentence(
     text: str,
     question_terms: Sequence[str],
@@ -205,15 +237,22 @@ def best_sentence(
 ) -> tuple[int, int]:
     """Span of the sentence of ``text`` that shares most with ``question_terms``.
 
-    ``weights`` says how much each term counts (1.0 if it is not in there). A sentence over
-    ``max_chars`` characters is cut at a word. The first sentence wins ties and wins if nothing matches;
-    ``(0, 0)`` for a text without sentences.
+    ``weights`` says how much each term counts (1.0 if it is not in there). A heading says what is told
+    below it, but tells nothing: its terms count half, for itself and for the sentences under it. A
+    sentence over ``max_chars`` characters is cut at a word. The first sentence wins ties and wins if
+    nothing matches; ``(0, 0)`` for a text without sentences.
     """
     wanted = {stem(term): (weights or {}).get(term, 1.0) for term in question_terms}
     best, best_score = (0, 0), -1.0
+    heading: set[str] = set()
     for start, end in sentences(text):
         found = {stem(term) for term in content_terms(text[start:end])}
         shared = sum(weight for term, weight in wanted.items() if term in found)
+        if _is_heading(text, start, end):
+            heading = found
+            shared *= 0.5
+        else:
+            shared += 0.5 * sum(weight for term, weight in wanted.items() if term in heading - found)
         score = shared / (1.0 + 0.01 * len(found))  # of two that share as much, the shorter one
         if score > best_score:
             best, best_score = (start, end), score

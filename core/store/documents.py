@@ -200,6 +200,19 @@ class DocumentStore:
                 found.setdefault(block_id, []).append(Place(*place))
         return {block_id: tuple(places) for block_id, places in found.items()}
 
+    def openings(self, scope: Scope, limit: int) -> list[tuple[str, str, int]]:
+        """Id, text and estimated tokens of the first block of each document in ``scope``, the latest first.
+
+        Empty if there are more than ``limit`` documents: their beginnings would say nothing about them all.
+        """
+        rows = self._db.rows(
+            "SELECT places.document_id, blocks.id, blocks.text, blocks.n_tokens_est FROM places"
+            " JOIN blocks ON blocks.rowid = places.block"
+            " WHERE places.ordinal = 0 ORDER BY places.document_id DESC"
+        )
+        inside = [row[1:] for row in rows if not scope.document_ids or row[0] in scope.document_ids]
+        return list(dict.fromkeys(inside)) if len(inside) <= limit else []
+
     def _find(self, condition: str, value: str) -> DocumentRecord | None:
         row = self._db.row(
             f"SELECT content_hash, mtime_ns, {_INFO} FROM documents WHERE {condition} ORDER BY id LIMIT 1",

@@ -71,7 +71,7 @@ def test_limit_and_budget_cut_what_was_found(searcher):
 
 
 def test_nothing_asked_or_nothing_there(searcher, tmp_path):
-    for question in ("", "  \n", "?!", '" OR * NEAR('):
+    for question in ("", "  \n", "?!", '" * ('):
         assert search(searcher, question).passages == ()
     with open_database(tmp_path / "empty") as db:
         context = search(Searcher(db), "Africa")
@@ -86,7 +86,7 @@ def test_a_question_of_stop_words_is_looked_for_as_it_is(searcher):
 def test_a_follow_up_uses_the_conversation(searcher):
     asked = ["How much is the deposit of the lease?"]
     assert search(searcher, "and when is it due?", history=asked).passages[0].place.title == "lease.md"
-    assert query_terms("and when is it due?", asked) == ["due", "due", "much", "deposit", "lease"]
+    assert query_terms("and when is it due?", asked) == ["due", "due", "deposit", "lease"]
     assert query_terms("Who?", asked)[-1] == "lease"
 
 
@@ -108,3 +108,21 @@ def test_the_order_does_not_depend_on_when_files_were_added(tmp_path):
             ingest([folder], db, cancel=threading.Event(), progress=lambda _event: None)
             orders.append([passage.block.id for passage in search(Searcher(db), "zebra").passages])
     assert orders[0] == orders[1]
+
+
+def test_a_question_whose_words_stand_nowhere_gets_the_beginnings(searcher):
+    context = search(searcher, "Summarize everything")
+    assert context.is_opening
+    assert len(context.passages) == context.n_found == 4
+    mountains = search(searcher, "Kilimanjaro").passages[0].place.document_id
+    one = search(searcher, "Summarize everything", scope=Scope(frozenset({mountains})))
+    assert titles(one) == ["mountains.txt"]
+    assert search(searcher, "Summarize everything", limit=3).passages == (), (
+        "four documents are too many for three"
+    )
+    assert not search(searcher, "Africa").is_opening
+
+
+def test_a_plural_finds_its_singular_where_only_that_stands(searcher):
+    assert titles(search(searcher, "Which leases?")) == ["lease.md"]
+    assert query_terms("Which leases?") == ["leases"]
