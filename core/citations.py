@@ -4,11 +4,12 @@ A small model's obedience is not relied on: whether it names its sources or not,
 the words of a sentence stand in a passage, and nowhere else.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.text import content_terms, sentences, stem
+from core.text import content_terms, sentences, stem, terms
 from core.types import AnswerSentence, Citation, Passage
 
 _ENOUGH = 0.6
@@ -39,6 +40,16 @@ _NO_CLAIM = frozenset(
 """Words about the answer itself, which say nothing about the documents."""
 
 
+_NEGATIONS = frozenset(
+    re.findall(
+        r"\w+",
+        """not no never none nor neither without cannot nicht kein keine keinen nie ohne ne pas jamais sans
+        aucun aucune nunca sin non mai senza nao sem 不 没 無 无 非 لا لم لن ليس""",
+    )
+)
+"""What turns a statement into its opposite must stand in both or in neither."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Stretch:
     """One sentence of a passage, or two neighbouring ones."""
@@ -47,6 +58,7 @@ class _Stretch:
     start: int
     end: int
     terms: frozenset[str]
+    negated: bool
 
 
 def cite(
@@ -55,8 +67,9 @@ def cite(
     """Citations of an answer, numbered by first use, and its sentences with their numbers.
 
     A sentence is supported if a stretch of a passage holds at least 60 % of its terms, among them every
-    one with a digit. A single term ("Paris.") says too little by itself: the terms of the question count
-    as well then. A sentence without any ("Yes.") claims nothing that could be looked up.
+    one with a digit, and neither or both deny something. A single term ("Paris.") says too little by
+    itself: the terms of the question count as well then. A sentence without any ("Yes.") claims nothing
+    that could be looked up.
     """
     asked = _terms(question)
     stretches = [stretch for index, passage in enumerate(passages) for stretch in _stretches(index, passage)]
@@ -66,7 +79,9 @@ def cite(
     for start, end in sentences(answer):
         found = []
         own = _terms(answer[start:end]) - _NO_CLAIM
-        for stretch in _supporting(own, asked, stretches):
+        negated = _negated(answer[start:end])
+        alike = [stretch for stretch in stretches if stretch.negated == negated]
+        for stretch in _supporting(own, asked, alike):
             if stretch.passage not in numbers:
                 numbers[stretch.passage] = len(numbers) + 1
                 citations.append(_citation(passages[stretch.passage], stretch, numbers[stretch.passage]))
@@ -100,9 +115,16 @@ def _stretches(index: int, passage: Passage) -> list[_Stretch]:
     """Each sentence by itself, then each pair: a pair is taken only where it holds more."""
     text = passage.block.text
     spans = sentences(text)
-    singles = [_Stretch(index, a, b, _terms(text[a:b])) for a, b in spans]
-    pairs = [_Stretch(index, one.start, two.end, one.terms | two.terms) for one, two in pairwise(singles)]
+    singles = [_Stretch(index, a, b, _terms(text[a:b]), _negated(text[a:b])) for a, b in spans]
+    pairs = [
+        _Stretch(index, one.start, two.end, one.terms | two.terms, negated=one.negated or two.negated)
+        for one, two in pairwise(singles)
+    ]
     return singles + pairs
+
+
+def _negated(text: str) -> bool:
+    return "n't" in text or "n’t" in text or not _NEGATIONS.isdisjoint(terms(text))
 
 
 def _terms(text: str) -> frozenset[str]:

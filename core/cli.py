@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from core import __version__
 from core.config import (
@@ -25,7 +25,6 @@ from core.config import (
     load_settings,
     make_private_dir,
     sample_documents,
-    save_settings,
 )
 from core.errors import BugError, Cancelled, KnownError, SettingsError, SlipstreamError
 from core.metrics import in_words
@@ -35,7 +34,6 @@ from core.types import (
     AnswerText,
     DocumentInfo,
     DocumentStatus,
-    EngineFailed,
     Event,
     IngestProgress,
     LibraryChanged,
@@ -53,8 +51,10 @@ from core.types import (
 if TYPE_CHECKING:
     from core.service import Service
 
+_E = TypeVar("_E", bound=Event)
 OpenWindow = Callable[[WindowOptions], int]
 
+EMBEDDED = "embedded"
 EXIT_ERROR, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
 
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None, *, open_window: OpenWindow | None = 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except SlipstreamError as error:
-        _print_error(error.message, error.hint, error.details, is_bug=not isinstance(error, KnownError))
+        _print_error(error.message, error.hint, error.details, is_bug=isinstance(error, BugError))
         return EXIT_ERROR
     except Exception as error:
         logging.getLogger(__name__).exception("bug")
@@ -91,7 +91,7 @@ def _dispatch(arguments: argparse.Namespace, open_window: OpenWindow | None) -> 
     start_log(data_dir)
     settings = load_settings(data_dir)
     if model := getattr(arguments, "model", None):
-        settings = _use_model(data_dir, settings, model)
+        settings = _with_model(settings, model)
     if command in (None, "kiosk"):
         if open_window is None:
             raise KnownError("This installation has no window.", hint="Use `slipstream ask`.")
@@ -110,15 +110,15 @@ def _dispatch(arguments: argparse.Namespace, open_window: OpenWindow | None) -> 
     return bench(arguments, settings)
 
 
-def _use_model(data_dir: Path, settings: Settings, model: str) -> Settings:
-    """A model named on the command line is checked at once and remembered as the last used."""
+def _with_model(settings: Settings, model: str) -> Settings:
+    """A model named on the command line is checked at once; once it has loaded it is remembered."""
+    if model == EMBEDDED:
+        return settings.with_(model="")
     from core.engine.model_files import check_model
 
     path = Path(model).expanduser().absolute()
     check_model(path)
-    settings = settings.with_(model=str(path))
-    save_settings(data_dir, settings)
-    return settings
+    return settings.with_(model=str(path))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -215,14 +215,15 @@ class _Session:
                 event = self._events.get(timeout=0.5)
             except queue.Empty:
                 continue
-            if isinstance(event, Notice):
-                _print_error(event.message, event.hint, event.details, is_bug=event.is_bug)
             yield event
 
-    def wait_for(self, kind: type[Event]) -> Any:
+    def wait_for(self, kind: type[_E]) -> _E:
+        """The next event of a kind. Raises what a Notice tells: then none will come."""
         for event in self.events():
             if isinstance(event, kind):
                 return event
+            if isinstance(event, Notice):
+                raise _error_of(event)
         raise AssertionError
 
 
@@ -239,6 +240,11 @@ def _session(data_dir: Path, settings: Settings, *, model: bool = True) -> Itera
         yield _Session(service, events)
     finally:
         service.close()
+
+
+def _error_of(event: Notice | QuestionFailed) -> SlipstreamError:
+    kind = BugError if event.is_bug else KnownError
+    return kind(event.message, hint=event.hint, details=event.details)
 
 
 def _interrupt(*_: object) -> NoReturn:
@@ -258,8 +264,8 @@ def _read_paths(session: _Session, paths: Sequence[Path]) -> tuple[IngestProgres
                 print(f"\r\x1b[K{line[:100]}", end="", file=sys.stderr, flush=True)
             if not event.running:
                 finished = event
-        elif isinstance(event, Notice) and finished is None:
-            raise SlipstreamError(event.message, hint=event.hint, details=event.details)
+        elif isinstance(event, Notice):
+            raise _error_of(event)
         elif isinstance(event, LibraryChanged) and finished is not None:
             documents = event.documents
             break
@@ -278,6 +284,9 @@ def _ask(arguments: argparse.Namespace, data_dir: Path, settings: Settings) -> i
     docs, questions = _docs_and_questions(arguments.docs or [], arguments.questions)
     if not questions:
         print("slipstream ask: no question was given.", file=sys.stderr)
+        return EXIT_USAGE
+    if any("\udc80" <= character <= "\udcff" for text in questions for character in text):
+        print("slipstream ask: the question is not valid text in this terminal's encoding.", file=sys.stderr)
         return EXIT_USAGE
     with _session(data_dir, settings) as session:
         scope = Scope()
@@ -306,9 +315,17 @@ def _docs_and_questions(docs: Sequence[str], questions: Sequence[str]) -> tuple[
     paths = list(docs)
     trailing: list[str] = []
     if not questions:
-        while len(paths) > 1 and not Path(paths[-1]).expanduser().exists():
+        while len(paths) > 1 and not _exists(paths[-1]):
             trailing.insert(0, paths.pop())
     return [Path(path).expanduser() for path in paths], [*trailing, *questions]
+
+
+def _exists(text: str) -> bool:
+    """True if this names a file; a question that is no possible path at all names none."""
+    try:
+        return Path(text).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False
 
 
 def _scope_of(session: _Session, docs: Sequence[Path]) -> Scope:
@@ -328,22 +345,16 @@ def _put_question(session: _Session, question: Question, *, stream: bool) -> Ans
     """Ask and wait; Ctrl-C stops the question. Raises SlipstreamError where it failed."""
     terminal = sys.stderr.isatty()
     ticket = session.service.submit(question)
-    failed: EngineFailed | None = None
     try:
         for event in session.events():
-            if isinstance(event, EngineFailed):
-                failed = event
+            if isinstance(event, Notice):
+                _print_error(event.message, event.hint, event.details, is_bug=event.is_bug)
             if not isinstance(event, TicketEvent) or event.ticket != ticket:
                 continue
             if isinstance(event, QuestionFailed):
                 if event.cancelled:
                     raise Cancelled(event.message)
-                kind = BugError if event.is_bug else KnownError
-                raise kind(
-                    event.message,
-                    hint=event.hint,
-                    details=event.details or (failed.details if failed else ""),
-                )
+                raise _error_of(event)
             if isinstance(event, AnswerDone):
                 if stream:
                     print()
@@ -456,7 +467,7 @@ def _remove(session: _Session, documents: Sequence[DocumentInfo], wanted: Sequen
 
 def _print_error(message: str, hint: str, details: str, *, is_bug: bool) -> None:
     print(f"slipstream: {message} {hint}".rstrip(), file=sys.stderr)
+    for line in details.splitlines():
+        print(f"  {line}", file=sys.stderr)
     if is_bug:
         print("This is a bug in Slipstream; the log in the data folder says more.", file=sys.stderr)
-        if details:
-            print(f"  {details}", file=sys.stderr)

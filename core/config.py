@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
+import psutil
 import tomli_w
 
 from core.errors import SettingsError
@@ -49,6 +50,12 @@ class Settings:
     """At most so many passages for one question."""
     passage_tokens: int = 2048
     """Budget for the passages of one question, in tokens."""
+    ram_cache_mb: int = -1
+    """Budget of the RAM tier in megabytes; 0 switches it off, -1 leaves it to Slipstream."""
+    ssd_cache_mb: int = -1
+    """Budget of the SSD tier in megabytes; 0 switches it off, -1 leaves it to Slipstream."""
+    ssd_daily_write_mb: int = 20_000
+    """The SSD tier writes at most so much a day, to spare the disk."""
     temperature: float = 0.0
     top_p: float = 0.95
     seed: int = 0
@@ -66,6 +73,9 @@ class Settings:
             "answer_tokens": (1, 1 << 16),
             "passages": (0, 200),
             "passage_tokens": (0, 1 << 20),
+            "ram_cache_mb": (-1, 1 << 30),
+            "ssd_cache_mb": (-1, 1 << 30),
+            "ssd_daily_write_mb": (0, 1 << 30),
             "temperature": (0.0, 5.0),
             "top_p": (0.01, 1.0),
             "text_scale": (0.5, 3.0),
@@ -91,6 +101,36 @@ class WindowOptions:
     kiosk: bool = False
     samples: Path | None = None
     """Folder of sample documents to put into a library that is still empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheBudgets:
+    """Bytes for each tier of the prefix cache."""
+
+    ram: int
+    ssd: int
+    ssd_daily: int
+
+
+def cache_budgets(settings: Settings, data_dir: Path, model_bytes: int) -> CacheBudgets:
+    """One budget for the machine: what model and context leave is shared with everything else that runs.
+
+    By default RAM gets a quarter of what the model leaves, at most 8 GiB (on a Mac or a Jetson the GPU's
+    memory is the same memory); the SSD a tenth of the free disk, at most 16 GiB.
+    """
+    total = psutil.virtual_memory().total
+    ram = (
+        settings.ram_cache_mb * 10**6
+        if settings.ram_cache_mb >= 0
+        else min((total - model_bytes) // 4, 8 << 30)
+    )
+    ssd = settings.ssd_cache_mb * 10**6
+    if settings.ssd_cache_mb < 0:
+        try:
+            ssd = min(psutil.disk_usage(str(data_dir)).free // 10, 16 << 30)
+        except OSError:
+            ssd = 0
+    return CacheBudgets(max(0, ram), max(0, ssd), settings.ssd_daily_write_mb * 10**6)
 
 
 def load_settings(data_dir: Path) -> Settings:

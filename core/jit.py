@@ -14,6 +14,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -22,9 +23,21 @@ from typing import Any, TypeVar, cast
 import platformdirs
 import xxhash
 
-os.environ.setdefault(
-    "NUMBA_CACHE_DIR", str(Path(platformdirs.user_cache_dir("slipstream", appauthor=False)) / "kernels")
-)
+
+def _cache_folder() -> str:
+    """A folder that can be written: the user's own, else one that lasts as long as this machine runs."""
+    folder = Path(platformdirs.user_cache_dir("slipstream", appauthor=False)) / "kernels"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    except OSError:
+        pass
+    return tempfile.mkdtemp(prefix="slipstream-kernels-")
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:  # read by Numba when it is imported
+    os.environ["NUMBA_CACHE_DIR"] = _cache_folder()
 
 _F = TypeVar("_F", bound=Callable[..., object])
 

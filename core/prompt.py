@@ -39,11 +39,14 @@ class PromptWriter:
 
     def head(self) -> Segment:
         """What stands before the first block of every conversation."""
+        begin, opening = self._tokenizer.begin_tokens(), self._fixed(self._chat.before_system)
+        if np.array_equal(opening[: len(begin)], begin):
+            begin = begin[:0]  # the template writes it already
         return Segment(
             SegmentKind.HEAD,
             _join(
-                self._tokenizer.begin_tokens(),
-                self._fixed(self._chat.before_system),
+                begin,
+                opening,
                 self._content(SYSTEM_PROMPT),
                 self._fixed(self._chat.system_to_user),
             ),
@@ -66,16 +69,17 @@ class PromptWriter:
             SegmentKind.ANSWER, _join(np.array(tokens, np.int32), self._fixed(self._chat.answer_to_user))
         )
 
-    def answer_from_text(self, text: str) -> Segment:
-        """An answer whose tokens are not known any more (another model said it)."""
-        return Segment(SegmentKind.ANSWER, _join(self._content(text), self._fixed(self._chat.answer_to_user)))
-
     def history_from_text(self, turns: Iterable[tuple[str, str]]) -> tuple[Segment, ...]:
         """Head, questions and answers without their passages: the start of a new branch."""
         segments = [self.head()]
         for question, answer in turns:
-            segments += [self.ask("", question), self.answer_from_text(answer)]
+            segments += self.turn_from_text(question, answer)
         return tuple(segments)
+
+    def turn_from_text(self, question: str, answer: str) -> tuple[Segment, Segment]:
+        """A turn without its passages; its tokens are not known any more (another model said it)."""
+        fixed = self._fixed(self._chat.answer_to_user)
+        return self.ask("", question), Segment(SegmentKind.ANSWER, _join(self._content(answer), fixed))
 
     def _content(self, text: str) -> Tokens:
         return self._tokenizer.tokenize(text, special=False)
@@ -100,10 +104,12 @@ def lay_out(segments: Sequence[Segment], root: bytes) -> Prompt:
     parent, start = root, 0
     for number, segment in enumerate(segments):
         offset = 0
+        # The segment stands in the key of each of its chunks, so that a chunk belongs to one block only.
+        element = segment.element.to_bytes(8, "little")
         sizes = chunk_sizes(len(segment.tokens))
         for index, size in enumerate(sizes):
             tokens = segment.tokens[offset : offset + size]
-            key = xxhash.xxh3_128_digest(parent + tokens.tobytes())
+            key = xxhash.xxh3_128_digest(parent + element + tokens.tobytes())
             chunks.append(Chunk(key, parent, tokens, start, number, ends_segment=index == len(sizes) - 1))
             parent, start, offset = key, start + size, offset + size
     return Prompt(segments, tuple(chunks))

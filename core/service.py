@@ -15,11 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import jit
-from core.config import Settings, save_settings
+from core.config import Settings, cache_budgets, load_settings, save_settings
 from core.engine.model_files import check_model, choose_model
 from core.engine.protocol import CancelFlag
 from core.errors import BugError, Cancelled, EngineError, KnownError, SlipstreamError
@@ -27,6 +28,7 @@ from core.store.conversations import ConversationStore
 from core.store.database import Database, open_database
 from core.store.documents import DocumentStore
 from core.types import (
+    AnswerDone,
     Context,
     ConversationLoaded,
     ConversationsChanged,
@@ -39,16 +41,17 @@ from core.types import (
     PassageLoaded,
     Question,
     QuestionFailed,
+    SegmentKind,
     SourcesFound,
 )
 
 if TYPE_CHECKING:
+    from core.engine.ssd_tier import SsdTier
     from core.pipeline import Workbench
 
 _log = logging.getLogger(__name__)
 _LIBRARY_EVENT_S = 1.0
 """While files are read, the list of documents is told at most so often."""
-_TITLE_LENGTH = 60
 
 _Task = Callable[[], None]
 
@@ -134,7 +137,8 @@ class Service:
         self._ingest_cancel = threading.Event()
         self._settle_cancel = CancelFlag()
         self._bench: Workbench | None = None
-        self._engine_error: KnownError | EngineError | None = None
+        self._ssd: SsdTier | None = None
+        self._engine_error: SlipstreamError | None = None
         self._engine = _Worker("engine", data_dir, self._notice)
         self._retrieval = _Worker("retrieval", data_dir, self._notice)
         self._ingest = _Worker("ingest", data_dir, self._notice)
@@ -164,14 +168,10 @@ class Service:
         from core.retrieval.search import Searcher
 
         db = self._retrieval.db
-        conversations = ConversationStore(db)
         question = ticket.question
         history: tuple[str, ...] = ()
-        conversation_id = question.conversation_id
-        if conversation_id is None:
-            conversation_id = conversations.create(_title(question.text))
-        else:
-            history = tuple(turn.question for turn in conversations.turns(conversation_id))
+        if question.conversation_id is not None:
+            history = tuple(turn.question for turn in ConversationStore(db).turns(question.conversation_id))
         context = Searcher(db).search(
             question.text,
             scope=question.scope,
@@ -179,39 +179,42 @@ class Service:
             token_budget=self._settings.passage_tokens,
             history=history,
         )
-        self._emit(SourcesFound(ticket.number, conversation_id, context))
-        self._engine.put(
-            lambda: self._for_ticket(ticket, lambda t: self._answer(t, conversation_id, context))
-        )
+        self._emit(SourcesFound(ticket.number, question.conversation_id, context))
+        self._engine.put(lambda: self._for_ticket(ticket, lambda t: self._answer(t, context)))
         return False
 
-    def _answer(self, ticket: _Ticket, conversation_id: int, context: Context) -> bool:
+    def _answer(self, ticket: _Ticket, context: Context) -> bool:
         """On the engine thread."""
-        from core.pipeline import answer, settle
+        from core.pipeline import answer
 
-        try:
-            if self._bench is None:
-                raise self._engine_error or EngineError("No model is loaded.")
-            context = self._still_there(context, ticket.question)
-            events = answer(
-                self._bench, ticket.number, ticket.question, conversation_id, context, ticket.cancel
-            )
-            for event in events:
-                self._emit(event)
-        except Exception:
-            self._forget_empty(conversation_id)
-            raise
-        self.request_conversations()
+        if self._bench is None:
+            raise self._engine_error or EngineError("No model is loaded.")
+        context = self._still_there(context, ticket.question)
+        for event in answer(self._bench, ticket.number, ticket.question, context, ticket.cancel):
+            self._emit(event)
+            if isinstance(event, AnswerDone):
+                self.request_conversations()
+                self._engine.put(partial(self._settle, event.conversation_id))
+        return True
+
+    def _settle(self, conversation_id: int) -> None:
+        """On the engine thread, after the ticket has ended: nobody waits for it, and a question stops it."""
+        from core.pipeline import settle
+
         self._settle_cancel = CancelFlag()
         with self._tickets_lock:
-            waiting = len(self._tickets) > 1
-        if not waiting and not self._closing.is_set():
-            # Between these lines a question may come; it sets the new flag or is in _tickets already.
-            try:
-                settle(self._bench, conversation_id, self._settle_cancel)
-            except Cancelled:
-                _log.debug("a question came before the answer was settled")
-        return True
+            waiting = bool(self._tickets)
+        # A question that comes from here on sets the new flag; one that came before is in _tickets.
+        if waiting or self._closing.is_set() or self._bench is None:
+            return
+        try:
+            settle(self._bench, conversation_id, self._settle_cancel)
+        except Cancelled:
+            _log.debug("a question came before the answer was settled")
+        except KnownError:
+            _log.debug("the conversation was deleted before its answer was settled")
+        except EngineError:
+            _log.warning("the answer could not be settled", exc_info=True)
 
     def _still_there(self, context: Context, question: Question) -> Context:
         """The context without passages whose document was removed while the question waited."""
@@ -223,12 +226,6 @@ class Service:
             if places.get(passage.block.id)
         )
         return replace(context, passages=kept)
-
-    def _forget_empty(self, conversation_id: int) -> None:
-        """Remove a conversation whose first question failed."""
-        conversations = ConversationStore(self._engine.db)
-        if not conversations.turns(conversation_id):
-            conversations.delete(conversation_id)
 
     def _for_ticket(self, ticket: _Ticket, step: Callable[[_Ticket], bool]) -> None:
         """Run one step of a ticket; a failure ends the ticket with QuestionFailed."""
@@ -292,9 +289,11 @@ class Service:
         """
 
         def remove() -> None:
-            DocumentStore(self._engine.db).remove(document_id)
+            gone = DocumentStore(self._engine.db).remove(document_id)
             if self._bench is not None:
-                self._bench.cache.forget()
+                self._bench.cache.forget(block_ids=gone)
+            elif disk := self._disk_tier():
+                disk.forget_blocks(gone, ())
             self.request_documents()
 
         self._settle_cancel.set()
@@ -347,47 +346,101 @@ class Service:
         """Answered by ConversationsChanged. What the cache holds of it is dropped as well."""
 
         def delete() -> None:
-            ConversationStore(self._engine.db).delete(conversation_id)
+            conversations = ConversationStore(self._engine.db)
+            ledgers = [ledger for _, ledger in conversations.ledger(conversation_id)]
+            conversations.delete(conversation_id)
+            # Questions and answers are the conversation's own; blocks may serve others.
+            own = {
+                s.element
+                for ledger in ledgers
+                for s in ledger
+                if s.kind in (SegmentKind.ASK, SegmentKind.ANSWER)
+            }
             if self._bench is not None:
-                self._bench.cache.forget()
+                self._bench.cache.forget(elements=own)
+            elif disk := self._disk_tier():
+                disk.forget_blocks((), own)
             self.request_conversations()
 
         self._settle_cancel.set()
         self._engine.put(delete)
+
+    def forget_everything(self) -> None:
+        """Empty the cache in all its tiers, of every model; the library and the conversations stay."""
+
+        def forget() -> None:
+            if self._bench is not None:
+                self._bench.cache.forget_everything()
+            elif disk := self._disk_tier():
+                disk.clear()
+
+        self._settle_cancel.set()
+        self._engine.put(forget)
 
     # --- model ------------------------------------------------------------------------------------
 
     def use_model(self, path: Path) -> None:
         """Load another GGUF: EngineReady or EngineFailed; the old one stays in use if it fails."""
         self._settle_cancel.set()
-        self._engine.put(lambda: self._load(str(path), remember=True))
+        self._engine.put(lambda: self._load(str(path)))
 
-    def _load(self, wanted: str, *, remember: bool = False) -> None:
+    def _load(self, wanted: str) -> None:
         """On the engine thread. A file that cannot be loaded is refused before the old model goes."""
         jit.ensure_compiled()
-        from core.engine.llama import LlamaEngine
-        from core.pipeline import Workbench
-
         old = self._bench.engine.info.path if self._bench else ""
         try:
             path = choose_model(wanted)
             check_model(path)
-            if self._bench:  # two models at once may not fit
-                self._bench.engine.close()
-                self._bench = None
-            self._bench = Workbench(LlamaEngine(path, self._settings), self._engine.db)
-        except SlipstreamError as error:
-            self._emit(EngineFailed(error.message, error.hint, error.details))
+            self._close_bench()  # two models at once may not fit
+            self._bench = self._open_bench(path)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the window must not wait for a model)
+            known = as_slipstream_error(error)
+            self._emit(EngineFailed(known.message, known.hint, known.details))
             if old and self._bench is None:
                 self._load(old)
-            elif not old and isinstance(error, KnownError | EngineError):
-                self._engine_error = error
+            elif not old:
+                self._engine_error = known
             return
         self._engine_error = None
-        if remember:
-            self._settings = self._settings.with_(model=str(path))
-            save_settings(self._data_dir, self._settings)
-        self._emit(EngineReady(self._bench.engine.info))
+        stored = load_settings(self._data_dir)
+        if stored.model != wanted:  # it loads, so it is the one to start with next time
+            save_settings(self._data_dir, stored.with_(model=wanted))
+        self._emit(EngineReady(self._bench.info))
+
+    def _open_bench(self, path: Path) -> "Workbench":
+        from core.engine.llama import LlamaEngine
+        from core.pipeline import Workbench
+
+        engine = LlamaEngine(path, self._settings)
+        try:
+            budget = cache_budgets(self._settings, self._data_dir, engine.memory_bytes).ram
+            return Workbench(engine, self._engine.db, ram_budget=budget, ssd=self._disk_tier())
+        except BaseException:
+            engine.close()
+            raise
+
+    def _disk_tier(self) -> "SsdTier | None":
+        """The snapshots on disk, opened at first use; also without a model, since removals reach them."""
+        if self._ssd is None:
+            from core.engine.snapshots import SnapshotStore
+            from core.engine.ssd_tier import SsdTier
+
+            folder = self._data_dir / "snapshots"
+            budgets = cache_budgets(self._settings, self._data_dir, 0)
+            if not budgets.ssd and not folder.exists():
+                return None
+            self._ssd = SsdTier(
+                SnapshotStore(folder, budgets.ssd, budgets.ssd_daily, lambda text: self._emit(Notice(text)))
+            )
+            # What was removed by another process, or just before a crash, must not come back.
+            self._ssd.forget_blocks(DocumentStore(self._engine.db).missing_blocks(self._ssd.block_ids()), ())
+        return self._ssd
+
+    def _close_bench(self) -> None:
+        if self._bench is not None:
+            self._bench.cache.retire()
+            self._bench.engine.close()
+            self._bench = None
 
     # --- the rest ---------------------------------------------------------------------------------
 
@@ -408,9 +461,10 @@ class Service:
         self._retrieval.join()
 
     def _close_engine(self) -> None:
-        if self._bench is not None:
-            self._bench.engine.close()
-            self._bench = None
+        self._close_bench()
+        if self._ssd is not None:
+            self._ssd.close()
+            self._ssd = None
 
     def _notice(self, error: SlipstreamError) -> None:
         if not isinstance(error, Cancelled):
@@ -418,8 +472,3 @@ class Service:
 
     def _emit(self, event: Event) -> None:
         self._on_event(event)
-
-
-def _title(question: str) -> str:
-    words = " ".join(question.split())
-    return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1] + "…"

@@ -182,7 +182,7 @@ class Chunk:
     """The tokens of one prefill batch, on the canonical grid, under the path before it."""
 
     key: bytes
-    """xxh3_128 over the parent's key and these tokens (16 bytes)."""
+    """xxh3_128 over the parent's key, the segment's element and these tokens (16 bytes)."""
     parent: bytes
     tokens: Tokens
     start: int
@@ -261,7 +261,7 @@ class MissReason(StrEnum):
     FIRST_QUESTION = "nothing was cached yet"
     NEVER_SEEN = "not read before"
     OTHER_PREFIX = "read before, but after other passages"
-    EVICTED = "set aside to make room"
+    EVICTED = "no longer kept"
     ANSWER_PENDING = "the last answer had not been read again yet"
     NEW_QUESTION = "only the question is new"
 
@@ -287,8 +287,12 @@ class RequestMetrics:
     ttft_ms: float = 0.0
     """From the start of work on the engine thread to the first token (time to first token)."""
     decode_tokens_per_s: float = 0.0
+    """0 for an answer of fewer than two tokens: there was nothing to measure."""
     prefill_tokens_per_s: float = 0.0
-    """Measured in this request, or the last measured rate where nothing was prefilled; 0 if unknown."""
+    """Measured in this request; 0 where nothing was prefilled."""
+    saved_ms: float = 0.0
+    """What computing the reused chunks took when they were computed (or would take at this machine's
+    measured rate, where that was in another run), less the time of restoring them."""
     miss_reason: MissReason = MissReason.NONE
     miss_detail: str = ""
     """What was missing, in words: a passage's document and page."""
@@ -296,13 +300,6 @@ class RequestMetrics:
     @property
     def n_cached_tokens(self) -> int:
         return self.n_live_tokens + self.n_ram_tokens + self.n_ssd_tokens
-
-    @property
-    def saved_ms(self) -> float:
-        """Prefill time that cached tokens would have cost at this request's measured rate; 0 if unknown."""
-        if self.prefill_tokens_per_s <= 0:
-            return 0.0
-        return max(0.0, self.n_cached_tokens / self.prefill_tokens_per_s * 1000 - self.restore_ms)
 
 
 # --- questions and answers ---------------------------------------------------------------------------
@@ -436,7 +433,8 @@ class TicketEvent(Event):
 class SourcesFound(TicketEvent):
     """Shown before prefill starts."""
 
-    conversation_id: int
+    conversation_id: int | None
+    """None for a new conversation: it gets its number with its first answer."""
     context: Context
 
 

@@ -5,12 +5,37 @@ and drop reasoning), and with it every cached token. So the template is rendered
 place of the contents, and cut at the markers.
 """
 
+import datetime as dt
 from dataclasses import dataclass
 
-from jinja2 import TemplateError
+from jinja2 import TemplateError, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 _SYSTEM, _USER, _ANSWER, _NEXT = "SLIPSTREAMSYSTEM", "SLIPSTREAMUSER", "SLIPSTREAMANSWER", "SLIPSTREAMNEXT"
+
+
+_FIXED_DAY = dt.date(2025, 1, 1)
+_CANNOT_RENDER = (
+    TemplateError,
+    TypeError,
+    ValueError,
+    KeyError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+
+
+class _Generation(Extension):
+    """``{% generation %}`` marks answers for training; here it only passes its contents through."""
+
+    tags = {"generation"}  # noqa: RUF012  (Jinja declares it as an instance variable)
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +82,25 @@ def _render(template: str, messages: list[dict[str, str]], bos: str, eos: str) -
     def refuse(message: str) -> None:
         raise TemplateError(message)
 
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    # strftime_now is left out on purpose: a date in the head would empty the cache every midnight.
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _Generation]
+    )
     environment.globals["raise_exception"] = refuse
-    try:
-        return environment.from_string(template).render(
-            messages=messages, add_generation_prompt=True, bos_token=bos, eos_token=eos, tools=None
-        )
-    except (TemplateError, TypeError, ValueError, KeyError, AttributeError, ArithmeticError, RecursionError):
-        return None
+    # A date in the head would empty the cache every midnight, so there is no clock: templates that can do
+    # without do, and those that cannot get a fixed day.
+    for clock in ({}, {"strftime_now": _FIXED_DAY.strftime}):
+        try:
+            return environment.from_string(template).render(
+                messages=messages,
+                add_generation_prompt=True,
+                bos_token=bos,
+                eos_token=eos,
+                tools=None,
+                **clock,
+            )
+        except _CANNOT_RENDER:
+            continue
+    return None
 
 
 def _split(text: str, markers: tuple[str, ...]) -> list[str] | None:

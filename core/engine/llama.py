@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ import xxhash
 from core import jit
 from core.config import Settings
 from core.engine.model_files import EMBEDDED_NOTE, check_model, embedded_model, file_fingerprint, total_memory
-from core.engine.protocol import CancelFlag, Logits
+from core.engine.protocol import CancelFlag, Logits, Snapshot
 from core.errors import Cancelled, EngineError, ModelError
 from core.types import MAX_CHUNK_TOKENS, ModelInfo, Tokens
 
 _log = logging.getLogger(__name__)
 
 _SEQUENCE = 0
+_TEMPORARY = 1
 _ABORTED = 2  # llama_decode: stopped by the abort callback
 _F16 = 1  # ggml_type
 _TYPE_NAMES = {"bos": llama_cpp.llama_vocab_bos, "eos": llama_cpp.llama_vocab_eos}
@@ -35,8 +37,8 @@ _TYPE_NAMES = {"bos": llama_cpp.llama_vocab_bos, "eos": llama_cpp.llama_vocab_eo
 def _route_log(level: int, text: bytes, _data: object) -> None:
     """Llama.cpp's warnings and errors go to our log, the rest nowhere."""
     message = text.decode(errors="replace").rstrip()
-    if message and level >= 3:  # GGML_LOG_LEVEL_WARN
-        _log.debug("llama.cpp: %s", message)
+    if message and level in (3, 4):  # GGML_LOG_LEVEL_WARN, _ERROR; 5 continues a line
+        _log.warning("llama.cpp: %s", message)
         _recent_errors.append(message)
         del _recent_errors[:-5]
 
@@ -74,10 +76,11 @@ class LlamaEngine:
                 f"{memory / 2**30:.1f} GiB of memory.",
                 hint="Choose a smaller model, or a smaller n_ctx in the settings.",
             )
+        self._memory_bytes = needed
         _start_backend()
         offload = bool(llama_cpp.llama_supports_gpu_offload())
-        self._load_model(path, settings.n_gpu_layers if offload else 0)
         try:
+            self._load_model(path, settings.n_gpu_layers if offload else 0)
             self._open_context(n_ctx, settings.n_threads or physical_cores(), offload=offload)
             self._describe(path, n_ctx, offload=offload)
         except BaseException:
@@ -111,6 +114,9 @@ class LlamaEngine:
         # A second, temporary sequence for snapshots; unified, so that copying a range moves no data.
         parameters.n_seq_max = 2
         parameters.kv_unified = True
+        # Sliding-window layers keep all their cells: then a cut or restored sequence is right to the bit,
+        # which it is not without (logits 1.0 to 1.7 off on Gemma 3, and no call says so). It costs memory.
+        parameters.swa_full = True
         parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
         parameters.type_k = parameters.type_v = _F16
         parameters.offload_kqv = offload
@@ -158,11 +164,23 @@ class LlamaEngine:
         self._fingerprint = xxhash.xxh3_128_digest(repr(maker).encode())
         # The vocabulary is a part of the file, so the file's name for it is exact; the library matters too.
         self._tokenizer_id = xxhash.xxh3_128_hexdigest(file + llama_cpp.__version__.encode())
+        self._turn_markers = self._find_turn_markers()
         self._can_cut = not (
-            llama_cpp.llama_model_n_swa(self._model) > 0
-            or llama_cpp.llama_model_is_recurrent(self._model)
-            or llama_cpp.llama_model_is_hybrid(self._model)
+            llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
         )
+
+    def _find_turn_markers(self) -> "re.Pattern[str] | None":
+        """User-defined tokens that the chat template writes, or that end an answer."""
+        if not self._template:
+            return None
+        texts = set()
+        for token in range(self._n_vocab):
+            if llama_cpp.llama_vocab_get_attr(self._vocab, token) & llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED:
+                text = (llama_cpp.llama_vocab_get_text(self._vocab, token) or b"").decode(errors="replace")
+                ends = llama_cpp.llama_vocab_is_eog(self._vocab, token)
+                if len(text) > 1 and not text.isspace() and (ends or text in self._template):
+                    texts.add(text)
+        return re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True)))) if texts else None
 
     # --- what it is --------------------------------------------------------------------------------
 
@@ -179,6 +197,10 @@ class LlamaEngine:
         return self._can_cut
 
     @property
+    def memory_bytes(self) -> int:
+        return self._memory_bytes
+
+    @property
     def fingerprint(self) -> bytes:
         return self._fingerprint
 
@@ -193,6 +215,18 @@ class LlamaEngine:
     # --- tokens --------------------------------------------------------------------------------------
 
     def tokenize(self, text: str, *, special: bool) -> Tokens:
+        if special or self._turn_markers is None:
+            return self._tokenize(text, special=special)
+        # llama.cpp looks for user-defined tokens even where special ones are off, and some models mark their
+        # turns with them: such a marker is broken in two, so that contents cannot write one.
+        pieces, start = [], 0
+        for match in self._turn_markers.finditer(text):
+            pieces.append(text[start : match.start() + 1])
+            start = match.start() + 1
+        pieces.append(text[start:])
+        return np.concatenate([self._tokenize(piece, special=False) for piece in pieces])
+
+    def _tokenize(self, text: str, *, special: bool) -> Tokens:
         data = text.encode()
         room = len(data) + 8  # no tokenizer makes more tokens than bytes, plus what it puts in front
         buffer = (llama_cpp.llama_token * room)()
@@ -253,6 +287,9 @@ class LlamaEngine:
         self._cancel = cancel  # keeps the flag's memory alive while llama.cpp reads it
         llama_cpp.llama_set_abort_callback(self._context, self._abort_callback, cancel.flag.ctypes.data)
         code = llama_cpp.llama_decode(self._context, self._batch)
+        if code == 0:
+            # A GPU is still computing: without this the time of a chunk would be told as that of the next.
+            llama_cpp.llama_synchronize(self._context)
         if code == _ABORTED:
             if self._can_cut and llama_cpp.llama_memory_seq_rm(self._memory, _SEQUENCE, start, -1):
                 raise Cancelled
@@ -269,6 +306,38 @@ class LlamaEngine:
     def logits(self) -> Logits:
         pointer = llama_cpp.llama_get_logits_ith(self._context, -1)
         return np.ctypeslib.as_array(pointer, (self._n_vocab,))
+
+    def save(self, start: int, end: int) -> Snapshot:
+        # A range is copied to the temporary sequence (bookkeeping only, the cache is unified), written, and
+        # the sequence emptied again: while anything decodes there is one sequence only.
+        llama_cpp.llama_memory_seq_cp(self._memory, _SEQUENCE, _TEMPORARY, start, end)
+        try:
+            size = int(llama_cpp.llama_state_seq_get_size(self._context, _TEMPORARY))
+            snapshot = np.empty(size, np.uint8)
+            pointer = snapshot.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+            written = int(llama_cpp.llama_state_seq_get_data(self._context, pointer, size, _TEMPORARY))
+        finally:
+            llama_cpp.llama_memory_seq_rm(self._memory, _TEMPORARY, -1, -1)
+        if written != size or not size:
+            raise EngineError(
+                "A part of the model's memory could not be saved.", details=f"{written} of {size}"
+            )
+        return snapshot
+
+    def load(self, snapshot: Snapshot, start: int, end: int) -> bool:
+        pointer = snapshot.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        read = llama_cpp.llama_state_seq_set_data(self._context, pointer, len(snapshot), _TEMPORARY)
+        memory = self._memory
+        # A snapshot of another shape or place is refused: positions must be exactly those asked for.
+        fits = (
+            read == len(snapshot)
+            and llama_cpp.llama_memory_seq_pos_min(memory, _TEMPORARY) == start
+            and llama_cpp.llama_memory_seq_pos_max(memory, _TEMPORARY) == end - 1
+        )
+        if fits:
+            llama_cpp.llama_memory_seq_cp(memory, _TEMPORARY, _SEQUENCE, start, end)
+        llama_cpp.llama_memory_seq_rm(memory, _TEMPORARY, -1, -1)
+        return bool(fits)
 
     def cut(self, n: int) -> None:
         if not self._can_cut or not llama_cpp.llama_memory_seq_rm(self._memory, _SEQUENCE, n, -1):

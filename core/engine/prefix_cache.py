@@ -1,36 +1,44 @@
-"""The prefix cache: it alone says which chunks of a prompt are cached, and where.
+"""The prefix cache: it alone says which chunks of a prompt are cached, and in which tier.
 
-One tier so far: the live sequence of the model context. Every whole segment that becomes or stops being
-available is told as an event (``Committed``, ``Evicted``), deepest first when evicting, so that a
-listener who follows them always holds the same tree.
+A chunk is *live* (in the model context), has a snapshot in *RAM*, one on *SSD*, or several of these; one
+without any is forgotten. Two rules hold at all times: a chunk that has a tier follows one that has a tier, so
+every cached chunk can be reached; and snapshots are made only of what was prefilled or restored on the
+canonical grid, never of decoded tokens.
+
+Every whole segment that becomes or stops being available is told as an event (``Committed``, ``Evicted``),
+parents first when committing and deepest first when evicting: who follows them holds the same tree.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import xxhash
 
-from core.engine.protocol import CancelFlag, KVMemory
+from core.engine.protocol import CancelFlag, KVMemory, Snapshot
+from core.engine.ram_tier import RamTier
+from core.engine.rates import Rates
+from core.engine.snapshots import SnapshotInfo
+from core.engine.ssd_tier import SsdTier
+from core.engine.tree import Node, Tree
 from core.errors import BugError, Cancelled, EngineError
-from core.types import GRID_VERSION, CacheEvent, Chunk, Committed, Evicted, Prompt
+from core.types import GRID_VERSION, CacheEvent, Chunk, Prompt, Tier
+
+_SECOND_USE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class PrefillStep:
-    """One chunk was prefilled."""
+    """One chunk became live."""
 
     chunk: int
     """Index into ``prompt.chunks``."""
+    tier: Tier
+    """RAM or SSD if a snapshot was restored, PREFILLED if it was computed."""
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class _LiveChunk:
-    chunk: Chunk
-    segment_parent: bytes
-    """Key of the last chunk of the segment before this one's."""
+    saved_s: float = 0.0
+    """For a restored chunk: what computing it took, measured then or by this machine's rate."""
 
 
 def root_key(fingerprint: bytes, namespace: str = "") -> bytes:
@@ -39,52 +47,102 @@ def root_key(fingerprint: bytes, namespace: str = "") -> bytes:
 
 
 class PrefixCache:
-    """Owns the live sequence. Used by the engine thread only; no locks."""
+    """Owns the live sequence and all snapshots. Used by the engine thread only; no locks."""
 
-    def __init__(self, memory: KVMemory, root: bytes, on_event: Callable[[CacheEvent], None]) -> None:
+    def __init__(
+        self,
+        memory: KVMemory,
+        root: bytes,
+        on_event: Callable[[CacheEvent], None],
+        *,
+        ram_budget: int = 0,
+        ssd: SsdTier | None = None,
+    ) -> None:
+        """``ram_budget`` in bytes, 0 for none. What ``ssd`` holds for ``root`` is cached from the start."""
         self.root = root
+        self.rates = Rates()
         self._memory = memory
-        self._on_event = on_event
-        self._live: list[_LiveChunk] = []
+        self._tree = Tree(root, on_event)
+        self._ram = RamTier(self._tree, ram_budget if memory.can_cut else 0)
+        self._ssd = ssd if memory.can_cut else None
+        self._live: list[Node] = []
         self._n_decoded = 0
+        self._n_requests = 0
         memory.clear()
+        for info in self._ssd.open(root) if self._ssd else ():
+            self._add_from_disk(info)
+
+    def __len__(self) -> int:
+        """Chunks that have a tier."""
+        return len(self._tree.nodes)
 
     @property
     def n_live_tokens(self) -> int:
         """Positions held by whole chunks; decoded tokens behind them are not counted."""
-        return self._live[-1].chunk.end if self._live else 0
+        return self._live[-1].end if self._live else 0
 
     @property
     def n_positions(self) -> int:
         """Positions in use, decoded tokens included."""
         return self.n_live_tokens + self._n_decoded
 
-    def n_cached_chunks(self, prompt: Prompt) -> int:
-        """How many leading chunks of ``prompt`` are live."""
-        n = 0
-        for mine, theirs in zip(self._live, prompt.chunks, strict=False):
-            if mine.chunk.key != theirs.key:
+    @property
+    def n_ram_bytes(self) -> int:
+        return self._tree.ram_bytes
+
+    # --- asking ----------------------------------------------------------------------------------------
+
+    def locate(self, prompt: Prompt) -> list[Tier]:
+        """Where each leading chunk of ``prompt`` would come from; as long as the cached prefix."""
+        self._follow_ssd()
+        tiers: list[Tier] = []
+        if not self._memory.can_cut and (self._n_decoded or self._n_live(prompt) < len(self._live)):
+            return tiers  # it will have to be cleared
+        for chunk in prompt.chunks:
+            node = self._tree.get(chunk.key)
+            if node is None:
                 break
-            n += 1
-        return n
+            is_live = len(tiers) < len(self._live) and self._live[len(tiers)] is node
+            tiers.append(Tier.LIVE if is_live else Tier.RAM if node.ram is not None else Tier.SSD)
+        return tiers
+
+    # --- making a prompt live ----------------------------------------------------------------------------
 
     def prefill(self, prompt: Prompt, cancel: CancelFlag, *, logits: bool = True) -> Iterator[PrefillStep]:
-        """Make ``prompt`` live, chunk by chunk, keeping the leading chunks that already are.
+        """Make ``prompt`` live, chunk by chunk: keep what is, restore what was saved, compute the rest.
 
         With ``logits`` the last chunk is always computed, whole: its logits are those a cold run gives
-        (DESIGN: recomputing one token of it gives others). Raises Cancelled with finished chunks kept,
-        EngineError with nothing kept.
+        (recomputing one token of it gives others). Raises Cancelled with finished chunks kept, EngineError
+        with the live sequence lost; snapshots stay in both cases.
         """
         chunks = prompt.chunks
         if not chunks or prompt.n_tokens > self._memory.n_ctx:
             raise BugError("A prompt does not fit the model context.", details=f"{prompt.n_tokens} tokens")
-        kept = self._keep(min(self.n_cached_chunks(prompt), len(chunks) - 1 if logits else len(chunks)))
+        self._n_requests += 1
+        self._follow_ssd()
+        if self._ssd is not None:
+            self._ssd.protect([chunk.key for chunk in chunks])
+        n_reusable = len(chunks) - 1 if logits else len(chunks)
+        kept = self._keep(min(self._n_live(prompt), n_reusable))
+        for node in self._live:
+            self._use(node)
         for index in range(kept, len(chunks)):
+            if cancel.is_set():
+                raise Cancelled
             started = time.perf_counter()
-            chunk = chunks[index]
-            self._call(partial(self._memory.prefill, chunk.tokens, chunk.start, cancel))
-            self._commit(prompt, chunk)
-            yield PrefillStep(index, time.perf_counter() - started)
+            tier = self._restore(chunks[index]) if index < n_reusable else None
+            if tier is None:
+                self._compute(prompt, chunks[index], cancel)
+                yield PrefillStep(index, Tier.PREFILLED, time.perf_counter() - started)
+            else:
+                yield PrefillStep(index, tier, time.perf_counter() - started, self._cost_of(self._live[-1]))
+
+    def live_cost(self, n_chunks: int) -> float:
+        """Seconds that the first ``n_chunks`` live chunks would have cost to compute."""
+        return sum(self._cost_of(node) for node in self._live[:n_chunks])
+
+    def _cost_of(self, node: Node) -> float:
+        return node.prefill_s or node.n_tokens * (self.rates.prefill_token_s.value or 0.0)
 
     def decode(self, token: int, cancel: CancelFlag) -> None:
         """Append one sampled token. It is no part of any path: the next ``prefill`` cuts it away."""
@@ -94,45 +152,100 @@ class PrefixCache:
         self._call(partial(self._memory.decode, token, position, cancel))
         self._n_decoded += 1
 
-    def forget(self) -> None:
-        """Drop everything: what was cached can no longer be asked for."""
-        self._memory.clear()
-        self._drop(0)
+    def _n_live(self, prompt: Prompt) -> int:
+        n = 0
+        for mine, theirs in zip(self._live, prompt.chunks, strict=False):
+            if mine.key != theirs.key:
+                break
+            n += 1
+        return n
 
-    # --- keeping memory, list and events in step ------------------------------------------------------
+    def _compute(self, prompt: Prompt, chunk: Chunk, cancel: CancelFlag) -> None:
+        started = time.perf_counter()
+        self._call(partial(self._memory.prefill, chunk.tokens, chunk.start, cancel))
+        seconds = time.perf_counter() - started
+        self.rates.prefill_token_s.learn(seconds, len(chunk.tokens))
+        node = self._tree.get(chunk.key) or self._tree.add_chunk(chunk, prompt.segments[chunk.segment])
+        node.prefill_s = seconds
+        self._append(node)
+
+    def _restore(self, chunk: Chunk) -> Tier | None:
+        """Make a chunk live from its snapshot if there is a sound one that is quicker than computing."""
+        node = self._tree.get(chunk.key)
+        if node is None:
+            return None
+        tier, rate = (
+            (Tier.RAM, self.rates.ram_byte_s) if node.ram is not None else (Tier.SSD, self.rates.ssd_byte_s)
+        )
+        size = len(node.ram) if node.ram is not None else node.n_bytes
+        if not self.rates.loading_pays(rate, size, node.n_tokens):
+            return None
+        started = time.perf_counter()
+        snapshot = node.ram if node.ram is not None else self._read(node)
+        if snapshot is None or not self._memory.load(snapshot, chunk.start, chunk.end):
+            self._lose_snapshots(node)
+            return None
+        rate.learn(time.perf_counter() - started, len(snapshot))
+        self._append(node)
+        return tier
+
+    def _read(self, node: Node) -> Snapshot | None:
+        return self._ssd.read(node.key) if self._ssd is not None and node.on_ssd else None
+
+    def _lose_snapshots(self, node: Node) -> None:
+        """A snapshot is damaged or gone: so is all that was built on it."""
+        if self._ssd is not None:
+            self._ssd.forget([node.key])
+        self._tree.set_ram(node, None)
+        node.on_ssd = False
+        self._tree.tier_lost(node)
+
+    def _append(self, node: Node) -> None:
+        node.live = True
+        node.save_tried = False
+        self._live.append(node)
+        self._use(node)
+
+    def _use(self, node: Node) -> None:
+        if node.used_at != self._n_requests:
+            node.used_at = self._n_requests
+            node.n_uses += 1
+            self._ram.touch(node)
 
     def _keep(self, n_chunks: int) -> int:
-        """Cut the live sequence after ``n_chunks`` chunks; returns how many really stay."""
+        """Cut the live sequence after ``n_chunks`` chunks; returns how many really stay.
+
+        What is cut is saved first; it belongs to a conversation that is being left, so it goes to SSD too.
+        """
         if n_chunks == len(self._live) and self._n_decoded == 0:
             return n_chunks
         if not self._memory.can_cut:
-            self.forget()
+            self._cut_live(0)
             return 0
-        end = self._live[n_chunks - 1].chunk.end if n_chunks else 0
-        if end:
-            self._call(partial(self._memory.cut, end))
-        else:
-            self._memory.clear()
-        self._drop(n_chunks)
+        if n_chunks < len(self._live):
+            for node in self._live[n_chunks:]:
+                if not node.on_ssd:
+                    self._save(node)
+            self._submit(self._live)
+        self._cut_live(n_chunks)
         return n_chunks
 
-    def _commit(self, prompt: Prompt, chunk: Chunk) -> None:
-        segment_parent = self.root
-        if self._live:
-            last = self._live[-1]
-            segment_parent = last.chunk.key if last.chunk.ends_segment else last.segment_parent
-        self._live.append(_LiveChunk(chunk, segment_parent))
-        if chunk.ends_segment:
-            segment = prompt.segments[chunk.segment]
-            self._on_event(Committed(chunk.key, segment_parent, segment.element, len(segment.tokens)))
+    def _cut_live(self, n_chunks: int) -> None:
+        end = self._live[n_chunks - 1].end if n_chunks else 0
+        if end and self._memory.can_cut:
+            self._call(partial(self._memory.cut, end))
+            self._drop_live(n_chunks)
+        else:
+            self._memory.clear()
+            self._drop_live(0)
 
-    def _drop(self, n_chunks: int) -> None:
-        """Take every chunk from ``n_chunks`` on off the list, deepest first."""
+    def _drop_live(self, n_chunks: int) -> None:
+        """Take every chunk from ``n_chunks`` on off the live path, deepest first."""
         self._n_decoded = 0
         while len(self._live) > n_chunks:
-            chunk = self._live.pop().chunk
-            if chunk.ends_segment:
-                self._on_event(Evicted(chunk.key))
+            node = self._live.pop()
+            node.live = False
+            self._tree.tier_lost(node)
 
     def _call(self, step: Callable[[], None]) -> None:
         """Run one call into the memory; what it lost by an error is dropped here too."""
@@ -140,8 +253,163 @@ class PrefixCache:
             step()
         except Cancelled:
             if not self._memory.can_cut:
-                self._drop(0)
+                self._memory.clear()  # how much of the chunk it holds is not known
+                self._drop_live(0)
             raise
         except EngineError:
-            self._drop(0)
+            self._drop_live(0)
             raise
+
+    # --- saving ------------------------------------------------------------------------------------------
+
+    def tend(self) -> bool:
+        """Save one chunk of the live path, to be called while nobody waits; True if there is more to do."""
+        self._follow_ssd()
+        if self._save_next():
+            return True
+        self._submit([node for node in self._live if node.n_uses >= _SECOND_USE])
+        return False
+
+    def _save_next(self) -> bool:
+        """Save the first live chunk that has no snapshot in RAM yet; what came from SSD gets one as well."""
+        for node in self._live:
+            if node.ram is None and not node.save_tried:
+                self._save(node)
+                return True
+        return False
+
+    def _save(self, node: Node) -> None:
+        if node.ram is not None or node.save_tried:
+            return
+        node.save_tried = True
+        if not self._ram.budget and (self._ssd is None or node.on_ssd):
+            return
+        try:
+            snapshot = self._memory.save(node.start, node.end)
+        except EngineError:
+            self._memory.clear()
+            self._drop_live(0)
+            raise
+        node.n_bytes = len(snapshot)
+        if not self._ram.put(node, snapshot) and not self._ram.budget:
+            self._submit_one(node, snapshot)
+
+    def _submit(self, nodes: Collection[Node]) -> None:
+        """Queue the snapshots of a path for the SSD, parents first, as far as they are without gaps."""
+        for node in nodes:
+            if not node.on_ssd:
+                if node.ram is None:
+                    return
+                self._submit_one(node, node.ram)
+
+    def _submit_one(self, node: Node, snapshot: Snapshot) -> None:
+        if self._ssd is None or node.parent is None:
+            return
+        self._ssd.submit(
+            SnapshotInfo(
+                key=node.key,
+                parent=node.parent.key,
+                root=self.root,
+                n_tokens=node.n_tokens,
+                ends_segment=node.ends_segment,
+                segment_parent=node.segment_parent,
+                segment_tokens=node.segment_tokens,
+                element=node.element,
+                block_id=node.block_id,
+                n_bytes=len(snapshot),
+            ),
+            snapshot,
+        )
+
+    def retire(self) -> None:
+        """Before the program ends: what is live or was used twice goes to SSD. Does not wait for the disk."""
+        if self._ssd is None:
+            return
+        while self._save_next():
+            pass
+        self._submit(self._live)
+        worth = (
+            node for node in self._tree.nodes.values() if node.n_uses >= _SECOND_USE and node.ram is not None
+        )
+        for node in sorted(worth, key=lambda node: node.depth):
+            self._submit(node.path())
+
+    def warm_up(self, n_bytes: int) -> Iterator[int]:
+        """Bring what is on SSD into RAM, the latest used first, up to ``n_bytes``; yields bytes so far."""
+        done = 0
+        by_use = sorted(self._tree.nodes.values(), key=lambda node: (-node.used_at, node.depth))
+        for node in by_use:
+            if done + node.n_bytes > n_bytes:
+                return
+            if node.ram is None and node.on_ssd:
+                snapshot = self._read(node)
+                if snapshot is not None and self._ram.put(node, snapshot.copy()):
+                    done += len(snapshot)
+            yield done
+
+    # --- forgetting --------------------------------------------------------------------------------------
+
+    def forget(self, block_ids: Collection[str] = (), elements: Collection[int] = ()) -> None:
+        """Remove every chunk of these blocks or elements from every tier, and all that was built on them."""
+        doomed = [n for n in self._tree.nodes.values() if n.block_id in block_ids or n.element in elements]
+        for node in sorted(doomed, key=lambda node: node.depth):
+            if node.key not in self._tree.nodes:
+                continue  # it went with one above it
+            if node.live:
+                self._cut_live(self._live.index(node))
+            for below in node.subtree():
+                self._tree.set_ram(below, None)
+                below.on_ssd = False
+            self._tree.tier_lost(node)
+        if self._ssd is not None:
+            self._ssd.forget_blocks(block_ids, elements)
+
+    def forget_everything(self) -> None:
+        """Empty every tier, of every model."""
+        self._memory.clear()
+        self._drop_live(0)
+        for node in list(self._tree.root.children):
+            for below in node.subtree():
+                self._tree.set_ram(below, None)
+                below.on_ssd = False
+            self._tree.tier_lost(node)
+        if self._ssd is not None:
+            self._ssd.clear()
+
+    # --- following the disk ------------------------------------------------------------------------------
+
+    def _follow_ssd(self) -> None:
+        """Note which snapshots the writer thread has written or evicted since the last look."""
+        if self._ssd is None:
+            return
+        for key, info in self._ssd.changes():
+            node = self._tree.get(key)
+            if info is None:
+                if node is not None:
+                    node.on_ssd = False
+                    self._tree.tier_lost(node)
+            elif node is None:
+                self._add_from_disk(info)  # it had to leave RAM while it waited for the disk
+            else:
+                node.on_ssd = True
+
+    def _add_from_disk(self, info: SnapshotInfo) -> None:
+        parent = self._tree.root if info.parent == self.root else self._tree.get(info.parent)
+        if parent is None:
+            if self._ssd is not None:
+                self._ssd.forget([info.key])
+            return
+        node = Node(
+            key=info.key,
+            parent=parent,
+            start=parent.end,
+            n_tokens=info.n_tokens,
+            ends_segment=info.ends_segment,
+            segment_parent=info.segment_parent,
+            segment_tokens=info.segment_tokens,
+            element=info.element,
+            block_id=info.block_id,
+            on_ssd=True,
+            n_bytes=info.n_bytes,
+        )
+        self._tree.add(node)

@@ -12,6 +12,9 @@ from core.types import ModelInfo, Tokens
 
 Logits = NDArray[np.float32]
 
+Snapshot = NDArray[np.uint8]
+"""The KV of one chunk as llama.cpp writes it, uint8 ``(n,)``; never changed once made."""
+
 
 class CancelFlag:
     """Like ``threading.Event`` for stopping a question, in memory that native code can read."""
@@ -35,7 +38,7 @@ class KVMemory(Protocol):
 
     @property
     def can_cut(self) -> bool:
-        """False for sliding-window, recurrent and hybrid models: they must be cleared, never cut."""
+        """False for recurrent and hybrid models: they can only be cleared, neither cut nor saved in parts."""
 
     def prefill(self, tokens: Tokens, start: int, cancel: CancelFlag) -> None:
         """Decode one chunk at positions ``start …``; leaves the logits of its last token.
@@ -46,6 +49,15 @@ class KVMemory(Protocol):
 
     def decode(self, token: int, position: int, cancel: CancelFlag) -> None:
         """Decode one sampled token. Errors as ``prefill``."""
+
+    def save(self, start: int, end: int) -> Snapshot:
+        """The KV of positions ``start … end − 1``. Only where ``can_cut``. Raises EngineError."""
+
+    def load(self, snapshot: Snapshot, start: int, end: int) -> bool:
+        """Append a snapshot at ``start``, the length of the live sequence. Only where ``can_cut``.
+
+        False if it was refused; the live sequence is then as it was.
+        """
 
     def cut(self, n: int) -> None:
         """Keep the first ``n`` positions. Only where ``can_cut``."""
@@ -62,6 +74,10 @@ class Engine(KVMemory, Protocol):
     @property
     def fingerprint(self) -> bytes:
         """Everything that decides the values in the KV cache, hashed (16 bytes)."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the model and its full context take, in bytes."""
 
     @property
     def tokenizer_id(self) -> str:

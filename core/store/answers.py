@@ -31,7 +31,9 @@ def decode(stored: str) -> Answer:
         text=raw["text"],
         citations=tuple(Citation(**citation) for citation in raw["citations"]),
         sentences=tuple(
-            AnswerSentence(sentence["start"], sentence["end"], tuple(sentence["citations"]))
+            AnswerSentence(
+                sentence["start"], sentence["end"], tuple(sentence["citations"]), claims=sentence["claims"]
+            )
             for sentence in raw["sentences"]
         ),
         passages=tuple(_passage(passage) for passage in raw["passages"]),

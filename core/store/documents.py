@@ -5,7 +5,7 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -199,6 +199,11 @@ class DocumentStore:
             if not scope.document_ids or place[0] in scope.document_ids:
                 found.setdefault(block_id, []).append(Place(*place))
         return {block_id: tuple(places) for block_id, places in found.items()}
+
+    def missing_blocks(self, block_ids: Collection[str]) -> set[str]:
+        """Those of ``block_ids`` that stand in no document."""
+        rows = self._db.rows_in("SELECT id FROM blocks WHERE id IN (?*)", list(block_ids))
+        return set(block_ids) - {row[0] for row in rows}
 
     def openings(self, scope: Scope, limit: int) -> list[tuple[str, str, int]]:
         """Id, text and estimated tokens of the first block of each document in ``scope``, the latest first.

@@ -114,6 +114,7 @@ _M001 = (
         ttft_ms REAL NOT NULL,
         decode_tokens_per_s REAL NOT NULL,
         prefill_tokens_per_s REAL NOT NULL,
+        saved_ms REAL NOT NULL,
         miss_reason TEXT NOT NULL,
         miss_detail TEXT NOT NULL
     )""",

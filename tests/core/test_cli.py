@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -131,9 +132,53 @@ def test_a_bad_model_is_refused_and_not_remembered(run, tmp_path):
     assert load_settings(tmp_path / "data").model == ""
 
 
-def test_the_last_model_is_used_again(run, tmp_path, tiny_model):
-    run("library", "list")
+def test_the_last_model_that_loaded_is_used_again(run, tmp_path, tiny_model):
+    run("ask", "--max-tokens", "2", "x")
     assert load_settings(tmp_path / "data").model == str(tiny_model)
+    run("ask", "--max-tokens", "2", "x", model="embedded")
+    assert load_settings(tmp_path / "data").model == ""
+
+
+def test_a_second_process_restores_from_ssd(run, tmp_path):
+    arguments = (
+        "ask",
+        "--max-tokens",
+        "4",
+        "--json",
+        "--docs",
+        str(sample_documents()),
+        "--",
+        "How much is the rent?",
+    )
+    first, second = (json.loads(run(*arguments)[1])["metrics"] for _ in range(2))
+    assert first["n_ssd_tokens"] == 0
+    assert second["n_ssd_tokens"] > 0.9 * second["n_prompt_tokens"]
+    assert second["n_prefilled_tokens"] + second["n_ssd_tokens"] == second["n_prompt_tokens"]
+    run("library", "remove", str(sample_documents()))
+    left = list((tmp_path / "data" / "snapshots").glob("*.kv"))
+    assert len(left) == 1, "only the instructions are left: they hold nothing of a document"
+
+
+def test_a_locked_database_ends_with_an_error_and_never_hangs(run, tmp_path, monkeypatch):
+    run("library", "add", str(sample_documents()))
+    monkeypatch.setattr("core.store.database.BUSY_TIMEOUT_MS", 100)
+    blocker = sqlite3.connect(tmp_path / "data" / "slipstream.db")
+    blocker.execute("BEGIN IMMEDIATE")
+    try:
+        code, _, err = run("library", "remove", str(sample_documents()))
+    finally:
+        blocker.rollback()
+        blocker.close()
+    assert code == 1
+    assert "database" in err
+    assert "bug" not in err
+
+
+@pytest.mark.parametrize("question", ["問" * 120, "~nobody what is it?", "a\udcffb"])
+def test_questions_that_are_no_paths(run, question):
+    code, _, err = run("ask", "--max-tokens", "2", "--docs", str(sample_documents()), question)
+    assert code in (0, cli.EXIT_USAGE)
+    assert "bug" not in err
 
 
 def test_bad_settings_are_explained(run, tmp_path):

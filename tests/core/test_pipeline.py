@@ -65,13 +65,7 @@ def tiny(tiny_model):
 @pytest.fixture
 def bench(tiny, library):
     with open_database(library) as db:
-        yield make_bench(tiny, db)
-
-
-def make_bench(engine, db):
-    bench = Workbench(engine, db)
-    bench.db = db
-    return bench
+        yield Workbench(tiny, db)
 
 
 def ask(
@@ -87,10 +81,10 @@ def ask(
     budget=1500,
 ):
     """All events of one question, and its conversation."""
-    conversation = conversation or bench.conversations.create(text)
     context = context or Searcher(bench.db).search(text, scope=scope, limit=passages, token_budget=budget)
     question = Question(text, conversation, scope, n)
-    return list(answer(bench, 1, question, conversation, context, cancel or CancelFlag())), conversation
+    events = list(answer(bench, 1, question, context, cancel or CancelFlag()))
+    return events, events[-1].conversation_id
 
 
 def done(events):
@@ -122,7 +116,7 @@ def check_exact(bench, *, passages, budget, n_tokens):
         a.metrics.n_prompt_tokens for a in answers
     )
     for (prompt, warm), found in zip(recorded, answers, strict=True):
-        bench.cache.forget()
+        bench.cache.forget_everything()
         for _ in prefill(prompt, CancelFlag()):
             pass
         cold = bench.engine.logits()
@@ -147,7 +141,7 @@ def test_reuse_changes_nothing_embedded_model(embedded_model, library):
     engine = LlamaEngine(embedded_model, Settings(n_ctx=4096))
     try:
         with open_database(library) as db:
-            check_exact(make_bench(engine, db), passages=2, budget=500, n_tokens=8)
+            check_exact(Workbench(engine, db), passages=2, budget=500, n_tokens=8)
     finally:
         engine.close()
 
@@ -214,7 +208,7 @@ def test_a_full_context_sets_old_turns_aside_and_says_so(tiny_model, library):
     engine = LlamaEngine(tiny_model, Settings(n_ctx=1024))
     try:
         with open_database(library) as db:
-            bench, id_, noted = make_bench(engine, db), None, 0
+            bench, id_, noted = Workbench(engine, db), None, 0
             for conversation in CONVERSATIONS[:3]:
                 for text in conversation:
                     events, id_ = ask(bench, text, id_, n=64)
@@ -230,7 +224,7 @@ def test_what_does_not_fit_is_said(tiny_model, library):
     engine = LlamaEngine(tiny_model, Settings(n_ctx=768))
     try:
         with open_database(library) as db:
-            bench = make_bench(engine, db)
+            bench = Workbench(engine, db)
             result = done(ask(bench, "rent deposit flat repairs", passages=8, budget=4000, n=32)[0])
             assert any("passages used" in note for note in result.notes)
             with pytest.raises(PromptTooLong, match="does not fit"):
@@ -243,7 +237,7 @@ def test_stop_before_the_first_word_keeps_what_was_read(bench):
     cancel = CancelFlag()
     text = CONVERSATIONS[1][0]
     context = Searcher(bench.db).search(text, scope=EVERYTHING, limit=5, token_budget=1500)
-    events = answer(bench, 1, Question(text), bench.conversations.create(text), context, cancel)
+    events = answer(bench, 1, Question(text), context, cancel)
     seen = [next(events), next(events), next(events)]
     cancel.set()
     with pytest.raises(Cancelled):
@@ -256,9 +250,8 @@ def test_stop_before_the_first_word_keeps_what_was_read(bench):
 def test_stop_within_the_answer_keeps_what_was_said(bench):
     cancel = CancelFlag()
     text = CONVERSATIONS[1][0]
-    id_ = bench.conversations.create(text)
     said, final = [], None
-    for event in answer(bench, 1, Question(text, max_tokens=50), id_, Context((), 0, 0.0), cancel):
+    for event in answer(bench, 1, Question(text, max_tokens=50), Context((), 0, 0.0), cancel):
         if isinstance(event, AnswerText):
             said.append(event.text)
             if len(said) == 3:
@@ -266,7 +259,7 @@ def test_stop_within_the_answer_keeps_what_was_said(bench):
         final = event
     assert done([final]).finish is FinishReason.CANCELLED
     assert done([final]).text == "".join(said).strip()
-    assert bench.conversations.turns(id_)[0].answer.text == done([final]).text
+    assert bench.conversations.turns(final.conversation_id)[0].answer.text == done([final]).text
 
 
 def test_without_a_passage_the_answer_says_so(bench):
@@ -281,10 +274,10 @@ def test_a_conversation_survives_the_removal_of_its_document(tiny, tmp_path):
     (folder / "secret.txt").write_text("The code word is xylophone. " * 20)
     with open_database(tmp_path / "data") as db:
         ingest([folder], db, cancel=threading.Event(), progress=lambda _: None)
-        bench = make_bench(tiny, db)
+        bench = Workbench(tiny, db)
         _, id_ = ask(bench, "What is the code word?")
         DocumentStore(db).remove(DocumentStore(db).list_documents()[0].id)
-        bench.cache.forget()
+        bench.cache.forget_everything()
         events, _ = ask(bench, "Which word was it?", id_)
         result = done(events)
         assert result.passages == ()
@@ -297,7 +290,7 @@ def test_another_model_starts_a_new_branch(bench, tmp_path, embedded_model):
     _, id_ = ask(bench, CONVERSATIONS[0][0])
     engine = LlamaEngine(embedded_model, Settings(n_ctx=2048))
     try:
-        other = make_bench(engine, bench.db)
+        other = Workbench(engine, bench.db)
         result = done(ask(other, "And then?", id_, n=2, context=Context((), 0, 0.0))[0])
         assert result.metrics.n_prompt_tokens < 400
         assert any("read anew" in note for note in result.notes)

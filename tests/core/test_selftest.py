@@ -19,7 +19,8 @@ def test_it_fails_where_a_step_does(capsys, tmp_path, monkeypatch, tiny_model):
     settings = Settings(model=str(tiny_model), passages=2, passage_tokens=600)
     with pytest.raises(SlipstreamError, match="does not exist"):
         selftest.run(settings.with_(model=str(tmp_path / "missing.gguf")))
-    monkeypatch.setattr("core.engine.prefix_cache.PrefixCache.n_cached_chunks", lambda *_: 0)
+    monkeypatch.setattr("core.engine.prefix_cache.PrefixCache._n_live", lambda *_: 0)
+    monkeypatch.setattr("core.engine.prefix_cache.PrefixCache._restore", lambda *_: None)
     with pytest.raises(SlipstreamError, match="more than the last chunk"):
         selftest.run(settings)
     assert "selftest passed" not in capsys.readouterr().out

@@ -56,7 +56,7 @@ def test_reuse_gives_the_logits_of_a_cold_run_to_the_bit(engine, cache):
         for token in range(int(random.integers(0, 12))):
             cache.decode(token + 500, CancelFlag())
         warm = logits_after(engine, cache, second)
-        cache.forget()
+        cache.forget_everything()
         cold = logits_after(engine, cache, second)
         assert np.array_equal(warm, cold), cycle
 
@@ -84,7 +84,7 @@ def test_stop_works_inside_a_chunk_and_finished_chunks_stay(embedded_model):
         assert time.perf_counter() - started < first.seconds, "it waited for the end of the chunk"
         assert cache.n_live_tokens == 500
         warm = logits_after(engine, cache, long)
-        cache.forget()
+        cache.forget_everything()
         assert np.array_equal(logits_after(engine, cache, long), warm)
     finally:
         engine.close()

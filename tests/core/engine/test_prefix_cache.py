@@ -1,114 +1,187 @@
-"""A state machine: the prefix cache over a memory that checks every call."""
+"""A state machine: the prefix cache over a memory that checks every call and knows what is right."""
 
 import numpy as np
+import psutil
 import pytest
+import xxhash
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from core.engine.prefix_cache import PrefixCache, root_key
 from core.engine.protocol import CancelFlag
+from core.engine.snapshots import SnapshotStore
+from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled, EngineError
 from core.index import ContextIndex
 from core.prompt import lay_out
-from core.types import Committed, Segment, SegmentKind
+from core.types import Committed, Segment, SegmentKind, Tier
 
 N_CTX = 2100
+BYTES_PER_TOKEN = 8
 
 
 class FakeMemory:
-    """One live sequence of tokens; refuses what a real context would get wrong in silence."""
+    """One live sequence. The "KV" of a position depends on all tokens and batches before it, as in a model."""
 
     def __init__(self, *, can_cut: bool) -> None:
         self.n_ctx = N_CTX
         self.can_cut = can_cut
-        self.tokens: list[int] = []
+        self.kv: list[int] = []
         self.n_prefilled = 0
         self.fail: type[Exception] | None = None
 
     def prefill(self, tokens, start, cancel):
-        assert start == len(self.tokens), "a gap or an overlap in the live sequence"
+        assert start == len(self.kv), "a gap or an overlap in the live sequence"
         assert 0 < len(tokens) <= 512
         assert start + len(tokens) <= self.n_ctx
         if self.fail is not None:
             error, self.fail = self.fail, None
             if error is EngineError or not self.can_cut:
-                self.tokens.clear()
+                self.kv.clear()
             raise error("planted")
-        self.tokens += [int(t) for t in tokens]
+        self.kv += batch_kv(self.kv[-1] if self.kv else 0, tokens)
         self.n_prefilled += len(tokens)
 
     def decode(self, token, position, cancel):
-        self.prefill(np.array([token]), position, cancel)
+        self.prefill(np.array([token], np.int32), position, cancel)
+
+    def save(self, start, end):
+        assert self.can_cut
+        assert 0 <= start < end <= len(self.kv)
+        return np.array(self.kv[start:end], np.uint64).view(np.uint8)
+
+    def load(self, snapshot, start, end):
+        assert self.can_cut
+        assert start == len(self.kv), "a gap or an overlap in the live sequence"
+        values = np.asarray(snapshot).view(np.uint64)
+        if len(values) != end - start:
+            return False
+        self.kv += [int(value) for value in values]
+        return True
 
     def cut(self, n):
         assert self.can_cut
-        assert 0 < n <= len(self.tokens)
-        del self.tokens[n:]
+        assert 0 < n <= len(self.kv)
+        del self.kv[n:]
 
     def clear(self):
-        self.tokens.clear()
+        self.kv.clear()
+
+
+def batch_kv(before: int, tokens) -> list[int]:
+    """Each value depends on what was before the batch, on the whole batch and on the place in it."""
+    batch = xxhash.xxh3_64_intdigest(before.to_bytes(8, "little") + np.asarray(tokens, np.int32).tobytes())
+    return [
+        xxhash.xxh3_64_intdigest(batch.to_bytes(8, "little") + bytes([i % 256])) for i in range(len(tokens))
+    ]
+
+
+def cold(prompt) -> list[int]:
+    kv: list[int] = []
+    for chunk in prompt.chunks:
+        kv += batch_kv(kv[-1] if kv else 0, chunk.tokens)
+    return kv
 
 
 def segment(kind: int) -> Segment:
     """Seven different segments, some longer than one chunk."""
     size = (5, 130, 300, 512, 513, 40, 7)[kind]
-    return Segment(SegmentKind.BLOCK, np.arange(kind * 1000, kind * 1000 + size, dtype=np.int32))
+    return Segment(
+        SegmentKind.BLOCK, np.arange(kind * 1000, kind * 1000 + size, dtype=np.int32), f"{kind:016x}"
+    )
+
+
+def prompt_of(root, kinds):
+    return lay_out([segment(kind) for kind in kinds], root)
 
 
 kinds = st.lists(st.integers(0, 6), min_size=1, max_size=4)
 
 
 class CacheMachine(RuleBasedStateMachine):
-    @initialize(can_cut=st.booleans())
-    def start(self, can_cut):
+    """Two programs' worth: with an SSD tier the machine may be started anew at any time."""
+
+    def __init__(self):
+        super().__init__()
+        self.folder = None
+        self.ssd = None
+
+    @initialize(
+        can_cut=st.booleans(),
+        ram=st.sampled_from([0, 600, 3000, 100_000]),
+        ssd=st.sampled_from([0, 4000, 10**6]),
+    )
+    def start(self, can_cut, ram, ssd):
         self.memory = FakeMemory(can_cut=can_cut)
         self.root = root_key(b"maker")
+        self.ram_tokens, self.ssd_bytes = ram, ssd
+        if ssd:
+            import tempfile
+
+            self.folder = tempfile.TemporaryDirectory()
+        self.open()
+
+    def open(self):
+        from pathlib import Path
+
         self.index = ContextIndex(self.root)
-        self.live: list[bytes] = []
+        self.held: dict[bytes, bytes] = {}
+        if self.folder is not None:
+            store = SnapshotStore(Path(self.folder.name), self.ssd_bytes, 10**9, lambda message: None)
+            self.ssd = SsdTier(store)
+        self.cache = PrefixCache(
+            self.memory, self.root, self.follow, ram_budget=self.ram_tokens * BYTES_PER_TOKEN, ssd=self.ssd
+        )
         self.decoded = 0
-        self.cache = PrefixCache(self.memory, self.root, self.follow)
-        self.last = None
 
     def follow(self, event):
         self.index.apply(event)
         if isinstance(event, Committed):
-            assert event.parent == (self.live[-1] if self.live else self.root)
-            self.live.append(event.key)
+            assert event.parent in self.held or event.parent == self.root
+            self.held[event.key] = event.parent
         else:
-            assert self.live.pop() == event.key, "evicted out of order"
+            assert event.key not in self.held.values(), "evicted before what stands on it"
+            del self.held[event.key]
 
-    @rule(kinds=kinds, logits=st.booleans())
-    def ask(self, kinds, logits):
-        prompt = lay_out([segment(kind) for kind in kinds], self.root)
-        cached = self.cache.n_cached_chunks(prompt)
+    @rule(kinds=kinds, logits=st.booleans(), idle=st.integers(0, 4))
+    def ask(self, kinds, logits, idle):
+        prompt = prompt_of(self.root, kinds)
+        located = self.cache.locate(prompt)
         before = self.memory.n_prefilled
         steps = list(self.cache.prefill(prompt, CancelFlag(), logits=logits))
         self.decoded = 0
-        assert self.memory.tokens == [int(t) for s in prompt.segments for t in s.tokens]
+        assert self.memory.kv == cold(prompt), "what is live is not what a cold run gives"
         if logits:
-            assert steps[-1].chunk == len(prompt.chunks) - 1, "the last chunk is always computed"
+            assert steps[-1].chunk == len(prompt.chunks) - 1
+            assert steps[-1].tier is Tier.PREFILLED, "the last chunk is always computed"
+        computed = sum(len(prompt.chunks[s.chunk].tokens) for s in steps if s.tier is Tier.PREFILLED)
+        assert self.memory.n_prefilled - before == computed
         if self.memory.can_cut:
-            first = min(cached, len(prompt.chunks) - 1) if logits else cached
+            n_live = sum(tier is Tier.LIVE for tier in located)
+            first = min(n_live, len(prompt.chunks) - 1) if logits else n_live
             assert [step.chunk for step in steps] == list(range(first, len(prompt.chunks)))
-            assert self.memory.n_prefilled - before == sum(len(c.tokens) for c in prompt.chunks[first:])
-        self.last = prompt
+        for _ in range(idle):
+            self.cache.tend()
+        assert self.memory.kv == cold(prompt), "saving changed the live sequence"
 
     @rule(kinds=kinds, n=st.integers(0, 3), error=st.sampled_from([Cancelled, EngineError]))
     def ask_and_fail(self, kinds, n, error):
-        prompt = lay_out([segment(kind) for kind in kinds], self.root)
+        prompt = prompt_of(self.root, kinds)
         steps = self.cache.prefill(prompt, CancelFlag())
-        self.decoded = 0
         for _ in range(n):
             if next(steps, None) is None:
-                return
+                break
+        self.decoded = 0
         self.memory.fail = error
         try:
-            next(steps)
-        except StopIteration:
-            self.memory.fail = None
+            for _ in steps:
+                pass
         except (Cancelled, EngineError):
             assert not self.memory.fail
+        self.memory.fail = None
+        if n == 0 and self.cache.n_positions != len(self.memory.kv):
+            raise AssertionError("list and memory disagree")
 
     @precondition(lambda self: self.cache.n_positions < N_CTX - 5)
     @rule(n=st.integers(1, 5))
@@ -117,24 +190,77 @@ class CacheMachine(RuleBasedStateMachine):
             self.cache.decode(77, CancelFlag())
         self.decoded += n
 
+    @rule(kind=st.integers(0, 6))
+    def forget(self, kind):
+        self.cache.forget(block_ids={f"{kind:016x}"})
+        element = segment(kind).element
+        assert not self.index.best_path(self.root, [element]).order
+        assert self.index.why_missing(element) != "read before, but after other passages"
+        if self.ssd is not None:
+            assert all(info.block_id != f"{kind:016x}" for info in self.ssd.open(self.root))
+        self.decoded = self.cache.n_positions - self.cache.n_live_tokens
+
     @rule()
-    def forget(self):
-        self.cache.forget()
+    def forget_everything(self):
+        self.cache.forget_everything()
         self.decoded = 0
-        assert self.live == []
+        assert not self.held
+        assert len(self.cache) == 0
+
+    @precondition(lambda self: self.ssd is not None)
+    @rule(politely=st.booleans())
+    def restart(self, politely):
+        if politely:
+            self.cache.retire()
+        self.ssd.close()
+        self.open()
+
+    @precondition(lambda self: self.folder is not None)
+    @rule(choice=st.integers(0, 10**6), at=st.floats(0, 1))
+    def damage_a_file(self, choice, at):
+        from pathlib import Path
+
+        files = sorted(Path(self.folder.name).glob("*.kv"))
+        if files:
+            path = files[choice % len(files)]
+            try:
+                data = bytearray(path.read_bytes())
+                data[int(at * (len(data) - 1))] ^= 0x55
+                path.write_bytes(data)
+            except FileNotFoundError:
+                pass  # evicted by the writer thread at this moment
 
     @invariant()
     def memory_is_the_list(self):
-        assert self.cache.n_positions == len(self.memory.tokens)
-        assert self.cache.n_live_tokens == len(self.memory.tokens) - self.decoded
+        assert self.cache.n_positions == len(self.memory.kv)
+        assert self.cache.n_live_tokens == len(self.memory.kv) - self.decoded
 
     @invariant()
     def index_is_the_cache(self):
-        assert len(self.index) == len(self.live)
-        assert all(key in self.index for key in self.live)
+        nodes = self.cache._tree.nodes
+        assert {key for key, node in nodes.items() if node.ends_segment} == set(self.held)
+        assert len(self.index) == len(self.held)
+        for node in nodes.values():
+            assert node.has_tier
+            assert node.parent is self.cache._tree.root or nodes[node.parent.key] is node.parent
+
+    @invariant()
+    def budgets_hold(self):
+        assert self.cache.n_ram_bytes == sum(
+            len(node.ram) for node in self.cache._tree.nodes.values() if node.ram is not None
+        )
+        assert self.cache.n_ram_bytes <= self.ram_tokens * BYTES_PER_TOKEN
+        if self.ssd is not None:
+            assert self.ssd.n_bytes <= self.ssd_bytes
+
+    def teardown(self):
+        if self.ssd is not None:
+            self.ssd.close()
+        if self.folder is not None:
+            self.folder.cleanup()
 
 
-CacheMachine.TestCase.settings = settings(max_examples=120, stateful_step_count=25, deadline=None)
+CacheMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
 TestCacheMachine = CacheMachine.TestCase
 
 
@@ -142,11 +268,64 @@ def test_a_prompt_that_does_not_fit_is_refused_before_anything_is_touched():
     memory = FakeMemory(can_cut=True)
     events = []
     cache = PrefixCache(memory, b"root", events.append)
-    prompt = lay_out([segment(4)] * 5, b"root")
     with pytest.raises(Exception, match="does not fit"):
-        list(cache.prefill(prompt, CancelFlag()))
-    assert memory.tokens == [] and events == []
+        list(cache.prefill(prompt_of(b"root", [4] * 5), CancelFlag()))
+    assert memory.kv == []
+    assert events == []
 
 
 def test_root_depends_on_maker_and_namespace():
     assert len({root_key(b"a"), root_key(b"b"), root_key(b"a", "x"), root_key(b"a", "y")}) == 4
+
+
+def run(cache, kinds):
+    return list(cache.prefill(prompt_of(cache.root, kinds), CancelFlag()))
+
+
+def test_switching_between_conversations_restores_from_ram():
+    memory = FakeMemory(can_cut=True)
+    cache = PrefixCache(memory, b"root", lambda _: None, ram_budget=10**6)
+    cache.rates.loading_pays = lambda *_: True  # this memory computes faster than any real one
+    for conversation in ([1, 2, 0], [3, 4, 0], [2, 1, 0]):
+        run(cache, conversation)
+    before = memory.n_prefilled
+    for conversation in ([1, 2, 5], [3, 4, 5], [2, 1, 5]):
+        steps = run(cache, conversation)
+        assert [step.tier for step in steps[:-1]] == [Tier.RAM] * (len(steps) - 1)
+    assert memory.n_prefilled - before == 3 * 40
+
+
+def test_the_least_valuable_leaf_leaves_first():
+    cache = PrefixCache(
+        FakeMemory(can_cut=True), b"root", lambda _: None, ram_budget=(300 + 130 + 40 + 7) * 8
+    )
+    run(cache, [2, 1, 0])
+    run(cache, [2, 5, 0])  # the shared first chunk is used again
+    run(cache, [6])
+    located = cache.locate(prompt_of(b"root", [2, 5, 0]))
+    assert located[:2] == [Tier.RAM, Tier.RAM], "the shared and the newer one stay"
+
+
+def test_memory_pressure_shrinks_the_tier(monkeypatch):
+    cache = PrefixCache(FakeMemory(can_cut=True), b"root", lambda _: None, ram_budget=10**6)
+    run(cache, [1, 2, 0])
+    run(cache, [3, 0])
+    held = cache.n_ram_bytes
+    assert held > 0
+    real = psutil.virtual_memory()
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: real._replace(available=0))
+    run(cache, [4, 0])
+    assert cache.n_ram_bytes < held
+
+
+def test_a_second_process_finds_what_the_first_one_read(tmp_path):
+    memory = FakeMemory(can_cut=True)
+    for number in range(2):
+        ssd = SsdTier(SnapshotStore(tmp_path, 10**6, 10**9, pytest.fail))
+        cache = PrefixCache(memory, b"r" * 16, lambda _: None, ram_budget=10**6, ssd=ssd)
+        cache.rates.loading_pays = lambda *_: True
+        steps = run(cache, [4, 3, 0])
+        expected = [Tier.PREFILLED] * 4 if number == 0 else [Tier.SSD] * 3 + [Tier.PREFILLED]
+        assert [step.tier for step in steps] == expected
+        cache.retire()
+        ssd.close()

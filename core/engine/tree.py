@@ -1,0 +1,137 @@
+"""The tree of cached chunks: what is known of each, and the one way in which it disappears."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from core.engine.protocol import Snapshot
+from core.errors import BugError
+from core.types import CacheEvent, Chunk, Committed, Evicted, Segment
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One chunk under its path."""
+
+    key: bytes
+    parent: "Node | None"
+    """None for the root only."""
+    depth: int = 0
+    """Chunks from the root."""
+    start: int = 0
+    n_tokens: int = 0
+    ends_segment: bool = True
+    segment_parent: bytes = b""
+    """Key of the last chunk of the segment before this one's, or the root's."""
+    segment_tokens: int = 0
+    element: int = 0
+    block_id: str = ""
+    live: bool = False
+    ram: Snapshot | None = None
+    on_ssd: bool = False
+    n_bytes: int = 0
+    """Size of its snapshot; 0 until there was one."""
+    prefill_s: float = 0.0
+    """What computing it took; 0 if that was in another run of the program."""
+    save_tried: bool = False
+    """Since it became live last."""
+    used_at: int = 0
+    """Number of the request that used it last."""
+    n_uses: int = 0
+    children: set["Node"] = field(default_factory=set)
+
+    @property
+    def end(self) -> int:
+        return self.start + self.n_tokens
+
+    @property
+    def has_tier(self) -> bool:
+        return self.live or self.on_ssd or self.ram is not None
+
+    def path(self) -> list["Node"]:
+        """The node and its ancestors below the root, the first one first."""
+        nodes: list[Node] = []
+        node = self
+        while node.parent is not None:
+            nodes.append(node)
+            node = node.parent
+        return nodes[::-1]
+
+    def subtree(self) -> Iterator["Node"]:
+        """The node and all below it, every node after its descendants."""
+        stack: list[tuple[Node, Iterator[Node]]] = [(self, iter(list(self.children)))]
+        while stack:
+            node, children = stack[-1]
+            child = next(children, None)
+            if child is None:
+                stack.pop()
+                yield node
+            else:
+                stack.append((child, iter(list(child.children))))
+
+
+class Tree:
+    """All nodes by key. Nodes come with a tier and go with their last one; both are told as events."""
+
+    def __init__(self, root: bytes, on_event: Callable[[CacheEvent], None]) -> None:
+        self.root = Node(root, None)
+        self.nodes: dict[bytes, Node] = {}
+        self.ram_bytes = 0
+        """Bytes of all snapshots in RAM."""
+        self._on_event = on_event
+
+    def get(self, key: bytes) -> Node | None:
+        return self.nodes.get(key)
+
+    def add_chunk(self, chunk: Chunk, segment: Segment) -> Node:
+        """The node of a chunk that is about to have a tier; its parent must have one."""
+        parent = self.nodes.get(chunk.parent, self.root)
+        if parent.key != chunk.parent:
+            raise BugError("A chunk was cached before the one it follows.", details=chunk.key.hex())
+        node = Node(
+            key=chunk.key,
+            parent=parent,
+            start=chunk.start,
+            n_tokens=len(chunk.tokens),
+            ends_segment=chunk.ends_segment,
+            segment_parent=parent.key if parent.ends_segment else parent.segment_parent,
+            segment_tokens=len(segment.tokens),
+            element=segment.element,
+            block_id=segment.block_id,
+        )
+        return self.add(node)
+
+    def add(self, node: Node) -> Node:
+        if node.parent is None or node.key in self.nodes:
+            raise BugError("A chunk was cached twice.", details=node.key.hex())
+        node.depth = node.parent.depth + 1
+        self.nodes[node.key] = node
+        node.parent.children.add(node)
+        if node.ends_segment:
+            self._on_event(Committed(node.key, node.segment_parent, node.element, node.segment_tokens))
+        return node
+
+    def set_ram(self, node: Node, snapshot: Snapshot | None) -> None:
+        """Give a node a snapshot in RAM, or take it away, and count its bytes."""
+        self.ram_bytes += (0 if snapshot is None else len(snapshot)) - (
+            0 if node.ram is None else len(node.ram)
+        )
+        node.ram = snapshot
+
+    def tier_lost(self, node: Node) -> None:
+        """To be called after a tier was taken from ``node``: without any it goes, and all below it.
+
+        Descendants that still have a tier lose it as well: they could not be reached any more. The caller
+        has taken care that none of them is live.
+        """
+        if node.has_tier or node.key not in self.nodes:
+            return
+        for gone in node.subtree():
+            self.set_ram(gone, None)
+            gone.on_ssd = False
+            if gone.live:
+                raise BugError("A live chunk lost the one before it.", details=gone.key.hex())
+            del self.nodes[gone.key]
+            if gone.parent is not None:
+                gone.parent.children.discard(gone)
+            if gone.ends_segment:
+                self._on_event(Evicted(gone.key))
