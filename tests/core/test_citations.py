@@ -71,3 +71,11 @@ def test_words_about_the_answer_claim_nothing():
     )
     assert citations == ()
     assert not sentences[0].claims
+
+
+def test_a_denial_does_not_support_its_opposite():
+    assert cite("What?", "The deposit is not three months' rent.", [RENT])[0] == ()
+    assert cite("What?", "The deposit is three months' rent.", [RENT])[0] != ()
+    strict = passage("Tenants may not keep dogs in the building.")
+    assert cite("What?", "Tenants may keep dogs in the building.", [strict])[0] == ()
+    assert cite("What?", "Tenants may not keep dogs in the building.", [strict])[0] != ()

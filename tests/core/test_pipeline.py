@@ -11,7 +11,7 @@ import pytest
 from core.config import Settings, sample_documents
 from core.engine.llama import LlamaEngine
 from core.engine.protocol import CancelFlag
-from core.errors import Cancelled, PromptTooLong
+from core.errors import Cancelled, KnownError, PromptTooLong
 from core.ingest.library import ingest
 from core.pipeline import Workbench, answer, settle
 from core.retrieval.search import Searcher
@@ -284,6 +284,50 @@ def test_a_conversation_survives_the_removal_of_its_document(tiny, tmp_path):
         recorded = [segment for _, ledger in bench.conversations.ledger(id_) for segment in ledger]
         assert all(not segment.block_id for segment in recorded)
         assert any("read anew" in note for note in result.notes)
+        again = done(ask(bench, "And why?", id_)[0])
+        assert not any("read anew" in note for note in again.notes), "the new branch is continued"
+        assert again.metrics.n_live_tokens >= result.metrics.n_prompt_tokens
+
+
+def test_what_the_conversation_holds_needs_no_room(tiny_model, library):
+    engine = LlamaEngine(tiny_model, Settings(n_ctx=2560))
+    try:
+        with open_database(library) as db:
+            bench, id_ = Workbench(engine, db), None
+            for _ in range(4):
+                events, id_ = ask(bench, CONVERSATIONS[0][0], id_, n=32)
+                assert not any("set aside" in note for note in done(events).notes)
+            assert done(events).metrics.n_deduplicated_tokens > 0
+    finally:
+        engine.close()
+
+
+def test_a_deleted_conversation_is_not_continued(bench):
+    _, id_ = ask(bench, CONVERSATIONS[0][0], n=2)
+    bench.conversations.delete(id_)
+    with pytest.raises(KnownError, match="deleted"):
+        ask(bench, CONVERSATIONS[0][1], id_)
+
+
+def test_counts_add_up_where_nothing_can_be_cut(bench, monkeypatch):
+    monkeypatch.setattr(bench.engine, "_can_cut", False)
+    id_ = None
+    for text in CONVERSATIONS[0]:
+        events, id_ = ask(bench, text, id_)
+        metrics = done(events).metrics
+        assert metrics.n_live_tokens + metrics.n_prefilled_tokens == metrics.n_prompt_tokens
+
+
+def test_switching_conversations_costs_a_restore(tiny, library):
+    with open_database(library) as db:
+        bench = Workbench(tiny, db, ram_budget=1 << 30)
+        ids = [ask(bench, conversation[0])[1] for conversation in CONVERSATIONS[:3]]
+        for id_, conversation in zip(ids, CONVERSATIONS, strict=False):
+            settle(bench, id_, CancelFlag())
+            metrics = done(ask(bench, conversation[0], id_)[0]).metrics
+            assert metrics.n_prefilled_tokens < 250
+            assert metrics.n_live_tokens + metrics.n_ram_tokens > 600
+            assert metrics.saved_ms > 0
 
 
 def test_another_model_starts_a_new_branch(bench, tmp_path, embedded_model):

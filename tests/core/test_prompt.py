@@ -118,3 +118,14 @@ def test_history_of_another_model_holds_no_passages(writer):
     assert [s.kind for s in segments] == [
         SegmentKind.HEAD, SegmentKind.ASK, SegmentKind.ANSWER, SegmentKind.ASK, SegmentKind.ANSWER,
     ]  # fmt: skip
+
+
+def test_the_beginning_token_stands_once():
+    class WithBegin(ByteTokenizer):
+        def begin_tokens(self):
+            return np.array([256], np.int32)
+
+    plain = ChatFormat("", "\n\n", "\n\nAnswer:", "\n\n")
+    assert PromptWriter(WithBegin(), plain).head().tokens[0] == 256
+    written = PromptWriter(WithBegin(), FORMAT).head().tokens  # the template writes it
+    assert list(written[:2]) == [256, ord("s")]

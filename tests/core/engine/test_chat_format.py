@@ -50,3 +50,13 @@ def test_what_cannot_be_used_falls_back_to_plain_text():
 def test_a_template_is_untrusted():
     evil = "{{ ''.__class__.__mro__[1].__subclasses__() }}" + CHATML
     assert chat_format(evil, "", "") == PLAIN
+
+
+def test_templates_with_a_clock_with_loop_controls_and_with_training_marks():
+    body = "[{{ m.role }}]{{ m.content }}"
+    for template in (
+        "{{ strftime_now('%d') }}{% for m in messages %}" + body + "{% endfor %}[assistant]",
+        "{% for m in messages %}{% if false %}{% break %}{% endif %}" + body + "{% endfor %}[assistant]",
+        "{% for m in messages %}{% generation %}" + body + "{% endgeneration %}{% endfor %}[assistant]",
+    ):
+        assert chat_format(template, "", "").user_to_answer == "[assistant]"
