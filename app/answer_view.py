@@ -8,8 +8,10 @@ from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QDesktopServices,
+    QFontMetricsF,
     QHelpEvent,
     QImage,
+    QMouseEvent,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -27,7 +29,8 @@ from core.types import Answer, Citation
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 _CITE = "cite"
-_LINE_HEIGHT_PERCENT = 140.0
+_LINE_HEIGHT = 1.55
+"""Of the text's size: the same in every font, whatever line height it brings."""
 _PARAGRAPH_GAP_PX = 6
 _INDENT_PX = 22
 
@@ -67,12 +70,13 @@ class SafeBrowser(QTextBrowser):
             return True
         return super().event(event)
 
-    def set_line_height(self, paragraph_gap_px: int = _PARAGRAPH_GAP_PX) -> None:
+    def set_line_height(self, paragraph_gap_px: int = _PARAGRAPH_GAP_PX, size: int = READING_PX) -> None:
         """Room between the lines, for reading, and between the paragraphs."""
         cursor = QTextCursor(self.document())
         cursor.select(QTextCursor.SelectionType.Document)
         spacing = QTextBlockFormat()
-        spacing.setLineHeight(_LINE_HEIGHT_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        height = self._theme.px(size) * _LINE_HEIGHT
+        spacing.setLineHeight(height, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
         spacing.setBottomMargin(self._theme.px(paragraph_gap_px))
         cursor.mergeBlockFormat(spacing)
         self.document().setIndentWidth(self._theme.px(_INDENT_PX))
@@ -128,7 +132,7 @@ class AnswerView(SafeBrowser):
             if sentence.citations:
                 cursor.setPosition(offsets[span[1]])
                 self._insert_numbers(cursor, sentence.citations)
-            else:
+            elif sentence.claims:
                 cursor.mergeCharFormat(self._doubt(answer))
 
     def fit(self, width: int) -> None:
@@ -147,6 +151,13 @@ class AnswerView(SafeBrowser):
                 self.cited.emit(citation)
             return
         super().follow(url)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        cursor = self.textCursor()
+        if self.anchorAt(event.position().toPoint()) and cursor.charFormat().isAnchor():
+            cursor.clearSelection()  # the ring around a clicked number is for keys
+            self.setTextCursor(cursor)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the page scrolls, not the answer
@@ -173,6 +184,15 @@ class AnswerView(SafeBrowser):
             link.setFontUnderline(False)
             link.setToolTip(f"{place_name(citation.document, citation.page)}\n“{citation.quote}”")
             cursor.insertText(str(number), link)
+        self._keep_height(cursor)
+
+    def _keep_height(self, cursor: QTextCursor) -> None:
+        """A superior number must not push its line away from the others."""
+        spacing = cursor.blockFormat()
+        if not spacing.headingLevel():
+            height = max(spacing.lineHeight(), QFontMetricsF(self.font()).lineSpacing())
+            spacing.setLineHeight(height, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+            cursor.setBlockFormat(spacing)
 
     def _doubt(self, answer: Answer) -> QTextCharFormat:
         why = "No passage that was read supports this sentence. Check it before you rely on it."

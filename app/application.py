@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
 from app.bridge import Factory, ServiceBridge, import_and_build
+from app.garbage import GuiGarbageCollector
 from app.icons import app_icon
 from app.main_window import MainWindow
 from app.theme import Theme
@@ -78,6 +79,7 @@ def open_window(options: WindowOptions, factory: Factory = import_and_build) -> 
     app.setDesktopFileName("slipstream")
     app.setWindowIcon(app_icon())
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    garbage = GuiGarbageCollector()
     theme = Theme(options.settings, kiosk=options.kiosk)
     theme.apply()
     bridge = ServiceBridge(options.data_dir, options.settings, factory)
@@ -93,5 +95,6 @@ def open_window(options: WindowOptions, factory: Factory = import_and_build) -> 
         status = app.exec()
     window.hide()
     bridge.close()
+    garbage.stop()
     sys.excepthook = sys.__excepthook__
     return INTERRUPTED if ctrl_c.happened else status

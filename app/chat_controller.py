@@ -1,13 +1,14 @@
 """Connects the chat page and the right pane with the service: questions down, answers up."""
 
 from enum import StrEnum
+from typing import Final
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge import ServiceBridge
 from app.chat_page import ChatPage
 from app.right_pane import RightPane
-from app.turns import TurnState, counted
+from app.turns import Phase, TurnState, counted
 from core.config import Settings
 from core.types import (
     AnswerDone,
@@ -21,6 +22,9 @@ from core.types import (
     SourcesFound,
     TicketEvent,
 )
+
+TICK_MS: Final = 100
+"""How often the clock of a running prefill is shown anew."""
 
 
 class Engine(StrEnum):
@@ -53,6 +57,9 @@ class ChatController(QObject):
         self._tickets: dict[int, TurnState] = {}
         self._forgotten: set[int] = set()
         """Tickets whose conversation goes as soon as they end (kiosk)."""
+        self._clock = QTimer(page)  # it ends with what it draws
+        self._clock.setInterval(TICK_MS)
+        self._clock.timeout.connect(self._tick)
         page.submitted.connect(self.ask)
         page.stopped.connect(self.stop)
         page.messages.cited.connect(self.show_citation)
@@ -118,6 +125,8 @@ class ChatController(QObject):
         if turn is None:
             return
         turn.apply(event)
+        if turn.phase is Phase.READING:
+            self._clock.start()
         if isinstance(event, SourcesFound | AnswerDone) and self._page.shows(turn):
             new = self.conversation_id != event.conversation_id
             self.conversation_id = event.conversation_id
@@ -189,6 +198,14 @@ class ChatController(QObject):
                 self._bridge.delete_conversation(turn.conversation_id)
         if self.running is None:
             self._page.input.set_running(False)
+
+    def _tick(self) -> None:
+        turn = self.running
+        if turn is None or turn.phase is not Phase.READING:
+            self._clock.stop()
+            return
+        self._page.messages.tick(turn)
+        self._pane.tick(turn)
 
     def _inspect(self, turn: TurnState) -> None:
         self._pane.show_turn(turn)

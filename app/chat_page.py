@@ -1,6 +1,7 @@
 """The chat: one conversation, the question being written, and the answer that is running."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
@@ -12,6 +13,7 @@ from app.prompt_input import PromptInput
 from app.theme import HEADING_PX, READING_PX, SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import EmptyState, Label, TextButton
+from core.config import sample_documents
 from core.types import DocumentInfo, ModelInfo
 
 EXAMPLES = (
@@ -19,6 +21,12 @@ EXAMPLES = (
     "Which dates and deadlines are mentioned?",
     "Summarise the main points in three sentences.",
 )
+SAMPLE_EXAMPLES = (
+    "How much is the deposit of flat 3?",
+    "How do I clean the filter of the dishwasher?",
+    "What did the allotment meeting decide about water?",
+)
+"""While nothing but the sample documents is in the library."""
 
 
 class Prompts(QWidget):
@@ -46,6 +54,11 @@ class Prompts(QWidget):
                 button.setFont(theme.font(READING_PX))
             column.addWidget(button)
         column.addStretch(3)
+
+    def offer(self, questions: Sequence[str]) -> None:
+        for button, words in zip(self.buttons, questions, strict=True):
+            button.setText(words)
+            button.setAccessibleName(words)
 
     def _choose(self) -> None:
         button = self.sender()
@@ -79,12 +92,15 @@ class ModelLine(QWidget):
 
     def set_model(self, model: ModelInfo) -> None:
         name = f"{model.name} on {model.device}"
-        self.words.setText(f"{name}. {model.note}" if model.note else name)
+        caution = model.note.partition(". ")[0].rstrip(".")  # the settings have it whole
+        self.words.setText(f"{name}. {caution}." if caution else name)
+        self.words.setToolTip(model.note)
         self._sign.setVisible(bool(model.note))
         self.button.setVisible(bool(model.note) and not self._theme.kiosk)
 
     def say(self, words: str) -> None:
         self.words.setText(words)
+        self.words.setToolTip("")
         self._sign.hide()
 
     def _tint(self) -> None:
@@ -104,6 +120,8 @@ class ChatPage(QWidget):
         super().__init__()
         self._theme = theme
         self._n_documents = 0
+        self._known = False
+        """Whether the library was told: until then neither of the empty pages is right."""
         self._turns: list[TurnState] = []
         self.setObjectName("centre")
         column = QVBoxLayout(self)
@@ -127,7 +145,9 @@ class ChatPage(QWidget):
         self._prompts_page = QWidget()
         self._prompts_row = QHBoxLayout(self._prompts_page)
         self._prompts_row.addWidget(self.prompts)
+        self._blank = QWidget()
         self.stack = QStackedWidget()
+        self.stack.addWidget(self._blank)
         for page in (self.empty, self._prompts_page, self.messages):
             self.stack.addWidget(page)
         column.addWidget(self.stack, 1)
@@ -145,11 +165,17 @@ class ChatPage(QWidget):
         self._show_page()
 
     def set_documents(self, documents: Sequence[DocumentInfo]) -> None:
+        self._known = True
         self._n_documents = sum(one.n_blocks > 0 for one in documents)
         self.input.scope.set_documents(documents)
-        base = "your document" if self._n_documents == 1 else f"your {self._n_documents:,} documents"
+        single = self._n_documents == 1
+        whose = ("this" if single else "these") if self._theme.kiosk else "your"
+        base = "document" if single else f"{self._n_documents:,} documents"
+        samples = sample_documents()
+        only_samples = samples is not None and all(Path(one.path).parent == samples for one in documents)
+        self.prompts.offer(SAMPLE_EXAMPLES if only_samples else EXAMPLES)
         self.prompts.subtitle.setText(
-            f"Answers come from {base}, with the passages they rest on. Nothing leaves this computer."
+            f"Answers come from {whose} {base}, with the passages they rest on. Nothing leaves this computer."
         )
         self._show_page()
 
@@ -191,4 +217,4 @@ class ChatPage(QWidget):
         elif self._n_documents:
             self.stack.setCurrentWidget(self._prompts_page)
         else:
-            self.stack.setCurrentWidget(self.empty)
+            self.stack.setCurrentWidget(self.empty if self._known else self._blank)

@@ -111,6 +111,8 @@ class ConversationList(QListView):
     opened = Signal(int)
     deleted = Signal(object)
     """Carries the `ConversationInfo` that the user wants deleted."""
+    typed = Signal(str)
+    """Text typed while the list has the focus: it is meant for the question."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -144,6 +146,9 @@ class ConversationList(QListView):
             self.deleted.emit(self.currentIndex().data(Qt.ItemDataRole.UserRole))
             return
         super().keyPressEvent(event)
+
+    def keyboardSearch(self, search: str) -> None:
+        self.typed.emit(search)
 
     def _open(self, index: QModelIndex) -> None:
         self.opened.emit(index.data(Qt.ItemDataRole.UserRole).id)

@@ -7,7 +7,7 @@ from app.instrument import Instrument, Legend, tokens_by_tier
 from app.theme import SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import Label
-from app.wording import cost_sentence, metric_rows, miss_sentence, progress_sentence, session_rows, speed
+from app.wording import cost_sentence, metric_rows, miss_sentence, reading, session_rows, speed
 from core.types import SessionTotals
 
 
@@ -82,6 +82,7 @@ class Inspector(QScrollArea):
         column.addWidget(self.session)
         column.addStretch(1)
         self.setWidget(inner)
+        self._show_chunk("")
         self.show_turn(None)
         self.set_totals(SessionTotals())
 
@@ -94,15 +95,14 @@ class Inspector(QScrollArea):
         self.bar.setVisible(bool(chunks))
         self.legend.setVisible(bool(chunks))
         self.pointed.setVisible(bool(chunks))
-        progress = turn.progress if turn is not None else None
+        progress = turn.live_progress if turn is not None else None
         live = progress is not None and turn is not None and turn.running
         self.live.setVisible(live)
         if progress is not None and live:
             self.live.setText(speed(progress))
         if turn is not None and chunks:
-            self.bar.set_chunks(chunks, turn.n_deduplicated_tokens, sentence)
+            self.bar.set_chunks(chunks, turn.n_deduplicated_tokens, sentence, turn.n_ahead_tokens)
             self.legend.set_tokens(tokens_by_tier(self.bar.chunks))
-            self._show_chunk("")
         metrics = turn.metrics if turn is not None else None
         self.table.set_rows(metric_rows(metrics) if metrics is not None else [])
         self.table.setVisible(metrics is not None)
@@ -119,7 +119,7 @@ class Inspector(QScrollArea):
             parts = (cost_sentence(turn.metrics), miss_sentence(turn.metrics))
             return " · ".join(part for part in parts if part)
         if turn.progress is not None:
-            return progress_sentence(turn.progress)
+            return reading(turn.progress)
         return "Nothing has been read yet." if turn.running else "This question was not read."
 
     def _show_chunk(self, words: str) -> None:

@@ -66,6 +66,7 @@ class Instrument(QWidget):
         self._theme = theme
         self._slim = slim
         self._chunks: tuple[ChunkView, ...] = ()
+        self._n_ahead = 0.0
         self._current = -1
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -77,11 +78,19 @@ class Instrument(QWidget):
     def chunks(self) -> tuple[ChunkView, ...]:
         return self._chunks
 
-    def set_chunks(self, chunks: Sequence[ChunkView], n_deduplicated_tokens: int, sentence: str) -> None:
-        """Show a prompt. ``sentence`` says the same for those who cannot see it."""
+    def set_chunks(
+        self, chunks: Sequence[ChunkView], n_deduplicated_tokens: int, sentence: str, n_ahead: float = 0.0
+    ) -> None:
+        """Show a prompt. ``sentence`` says the same for those who cannot see it.
+
+        ``n_ahead``: about so many tokens of the first pending chunk are read; they are drawn paler.
+        """
+        self._n_ahead = n_ahead
         self._chunks = with_references(chunks, n_deduplicated_tokens)
         if self._current >= len(self._chunks):
             self._current = -1
+        if self._current >= 0:  # what is pointed at may have been read since
+            self.pointed.emit(self._words(self._current))
         self.setAccessibleDescription(sentence)
         self.update()
 
@@ -117,8 +126,15 @@ class Instrument(QWidget):
         painter.setClipPath(outline)
         painter.fillRect(whole, QColor(self._theme.tokens.hover))
         gap = QColor(self._theme.tokens.background)
+        n_ahead = self._n_ahead
         for index, rect in enumerate(self.rects()):
-            paint_tier(painter, self._theme, rect, self._chunks[index].tier)
+            chunk = self._chunks[index]
+            paint_tier(painter, self._theme, rect, chunk.tier)
+            if chunk.tier is Tier.PENDING and n_ahead:
+                part = QRectF(rect)
+                part.setWidth(rect.width() * n_ahead / chunk.n_tokens)
+                painter.fillRect(part, self._paler(Tier.PREFILLED))
+                n_ahead = 0.0
             if index and rect.width() > 3:
                 painter.fillRect(QRectF(rect.left(), 0, 1, self.height()), gap)
         painter.restore()
@@ -153,6 +169,11 @@ class Instrument(QWidget):
             QToolTip.showText(event.globalPos(), self._words(index), self)
             return True
         return super().event(event)
+
+    def _paler(self, tier: Tier) -> QColor:
+        made = QColor(self._theme.colour(tier))
+        made.setAlphaF(0.55)
+        return made
 
     def _words(self, index: int) -> str:
         return chunk_name(self._chunks[index]) if 0 <= index < len(self._chunks) else ""

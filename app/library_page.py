@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QItemSelectionModel, QSortFilterProxyModel, Qt, QTimer, Signal
+from PySide6.QtCore import QItemSelectionModel, QSortFilterProxyModel, QStandardPaths, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QFileDialog,
     QHBoxLayout,
     QLineEdit,
+    QListWidget,
+    QListWidgetItem,
     QProgressBar,
     QStackedWidget,
     QVBoxLayout,
@@ -19,11 +22,12 @@ from app.library_list import LibraryList, LibraryModel
 from app.message_list import COLUMN_PX, SIDE_PX
 from app.theme import HEADING_PX, SMALL_PX, Theme
 from app.widgets import ElidedLabel, EmptyState, IconButton, Label, TextButton, confirm
-from app.wording import count, ingest_sentence
+from app.wording import count, ingest_sentence, problem_line
 from core.types import DocumentInfo, DocumentStatus, IngestProgress
 
 _SHOW_AFTER_MS = 300
 """What is read faster than this shows no progress: nothing flashes."""
+_PROBLEM_LINES = 4
 
 
 class ReadingStrip(QWidget):
@@ -57,6 +61,16 @@ class ReadingStrip(QWidget):
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName("Reading files")
         column.addWidget(self.bar)
+        self.problems = QListWidget()
+        self.problems.setAccessibleName("Files that could not be read")
+        self.problems.setWordWrap(True)
+        self.problems.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.problems.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.problems.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.problems.setObjectName("problems")
+        self.problems.hide()
+        column.addWidget(self.problems)
+        self._theme = theme
         self._delay = QTimer(self)
         self._delay.setSingleShot(True)
         self._delay.setInterval(_SHOW_AFTER_MS)
@@ -78,12 +92,23 @@ class ReadingStrip(QWidget):
             self.current.set_whole(f"Reading {name}" if name else "Looking for files…")
         else:
             self._delay.stop()
-            self.setVisible(progress.n_files > 0)
+            self.setVisible(progress.n_files > 0 or bool(progress.problems))
         self.facts.setText(ingest_sentence(progress))
         base = progress.n_bytes or progress.n_files
         done = progress.n_bytes_done if progress.n_bytes else progress.n_done
         self.bar.setRange(0, 1000)
         self.bar.setValue(round(1000 * done / base) if base else 0)
+        self._show_problems(progress.problems)
+
+    def _show_problems(self, problems: Sequence[tuple[str, str]]) -> None:
+        """Which files could not be read and why; some of them are in no list, since they do not exist."""
+        self.problems.clear()
+        for path, reason in problems:
+            item = QListWidgetItem(problem_line(path, reason))
+            item.setToolTip(path)
+            self.problems.addItem(item)
+        self.problems.setVisible(bool(problems))
+        self.problems.setFixedHeight(self._theme.px(min(len(problems), _PROBLEM_LINES) * 26 + 10))
 
     def _cancel(self) -> None:
         self.cancel.setText("Stopping…")
@@ -158,6 +183,11 @@ class LibraryPage(QWidget):
         self._stack.addWidget(self.empty)
         self._stack.addWidget(self.list)
         self._column.addWidget(self._stack, 1)
+        self.detail = Label(theme, kind="muted", size=SMALL_PX)
+        self.detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.detail.setAccessibleName("About the selected document")
+        self._column.addWidget(self.detail)
+        self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         self.set_documents(())
 
     def set_documents(self, documents: Sequence[DocumentInfo]) -> None:
@@ -188,13 +218,15 @@ class LibraryPage(QWidget):
                 self.list.selectionModel().select(index, QItemSelectionModel.SelectionFlag.Select)
 
     def choose_files(self) -> None:
-        names, _ = QFileDialog.getOpenFileNames(self, "Add files to the library")
+        names, _ = QFileDialog.getOpenFileNames(self, "Add files to the library", self._folder)
         if names:
+            self._folder = str(Path(names[0]).parent)
             self.added.emit([Path(name) for name in names])
 
     def choose_folder(self) -> None:
-        name = QFileDialog.getExistingDirectory(self, "Add a folder to the library")
+        name = QFileDialog.getExistingDirectory(self, "Add a folder to the library", self._folder)
         if name:
+            self._folder = str(Path(name).parent)
             self.added.emit([Path(name)])
 
     def ask_removal(self) -> None:
@@ -217,4 +249,11 @@ class LibraryPage(QWidget):
         self._column.setContentsMargins(side, 8, side, 12)
 
     def _enable(self) -> None:
-        self.remove.setEnabled(bool(self.list.selectedIndexes()))
+        chosen = self.list.selected()
+        self.remove.setEnabled(bool(chosen))
+        one = chosen[0] if len(chosen) == 1 else None
+        self.detail.setText(one.note if one is not None else "")
+        shown = one is not None and bool(one.note)
+        if shown and not self.detail.isVisible():  # it takes room from the list
+            QTimer.singleShot(0, self.list, lambda: self.list.scrollTo(self.list.currentIndex()))
+        self.detail.setVisible(shown)

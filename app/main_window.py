@@ -29,7 +29,7 @@ from app.right_pane import INSPECTOR, RightPane
 from app.settings_dialog import SettingsDialog, choose_model
 from app.shell import OVERLAY_BELOW_PX, Shell
 from app.theme import Theme
-from app.widgets import Problem, TextButton, clear, confirm
+from app.widgets import Problem, TextButton, confirm
 from core.config import Settings, WindowOptions, save_settings
 from core.errors import SettingsError, SlipstreamError
 from core.types import (
@@ -57,6 +57,7 @@ class MainWindow(QMainWindow):
         self._settings = options.settings
         self._model: ModelInfo | None = None
         self._wanted_model: Path | None = None
+        self._model_problem: Problem | None = None
         self._dialog: SettingsDialog | None = None
         self._may_close = not options.kiosk
         self._samples = options.samples
@@ -101,7 +102,7 @@ class MainWindow(QMainWindow):
         self.header = Header(self._theme)
         column.addWidget(self.header)
         self._problems = QVBoxLayout()
-        self._problems.setContentsMargins(24, 0, 24, 0)
+        self._problems.setContentsMargins(24, 0, 24, 8)
         self._problems.setSpacing(8)
         column.addLayout(self._problems)
         column.addWidget(self.pages, 1)
@@ -118,6 +119,7 @@ class MainWindow(QMainWindow):
         left.collapsed.connect(self.toggle_left)
         left.conversations.opened.connect(self._open_conversation)
         left.conversations.deleted.connect(self._delete_conversation)
+        left.conversations.typed.connect(self._type)
         library.added.connect(self.add_paths)
         library.removed.connect(bridge.remove_document)
         library.cancelled.connect(bridge.cancel_ingest)
@@ -157,9 +159,9 @@ class MainWindow(QMainWindow):
             case IngestProgress():
                 self.library.strip.show_progress(event)
             case LibraryChanged():
-                self.library.set_documents(event.documents)
-                self.chat.set_documents(event.documents)
-                self._add_samples(empty=not event.documents)
+                if not self._add_samples(empty=not event.documents):
+                    self.library.set_documents(event.documents)
+                    self.chat.set_documents(event.documents)
             case ConversationsChanged():
                 self._titles = {one.id: one.title for one in event.conversations}
                 self.left.set_conversations(event, self.controller.conversation_id)
@@ -167,8 +169,8 @@ class MainWindow(QMainWindow):
             case ConversationLoaded():
                 self.controller.loaded(event)
             case PassageLoaded():
+                self.shell.show_right(True)  # first: where to scroll depends on its size
                 self.right.show_passage(event.passage)
-                self.shell.show_right(True)
             case Notice():
                 self._show_problem(Problem(self._theme, event.message, event.hint, event.details))
             case _:
@@ -178,7 +180,7 @@ class MainWindow(QMainWindow):
         self._model = model
         self.controller.set_engine(Engine.READY)
         self.chat.model_line.set_model(model)
-        clear(self._problems)
+        self._drop_model_problem()
         if self._dialog is not None:
             self._dialog.show_model(model)
         wanted = self._wanted_model
@@ -188,12 +190,26 @@ class MainWindow(QMainWindow):
 
     def _engine_failed(self, event: EngineFailed) -> None:
         self._wanted_model = None
+        hint = event.hint
         if self._model is None:
             self.controller.set_engine(Engine.FAILED)
             self.chat.model_line.say("No model is loaded. Passages are still found and shown.")
         else:
             self.chat.model_line.set_model(self._model)
-        self._show_problem(Problem(self._theme, event.message, event.hint, event.details), choose=True)
+            hint = f"{event.hint} {self._model.name} stays in use.".strip()
+        if self._dialog is not None:
+            self._dialog.say(f"{event.message} {hint}".strip())
+        self._drop_model_problem()
+        self._model_problem = Problem(self._theme, event.message, hint, event.details)
+        self._show_problem(self._model_problem, choose=True)
+
+    def _drop_model_problem(self) -> None:
+        """What was said about the last model is out of date."""
+        if self._model_problem is not None:
+            self._problems.removeWidget(self._model_problem)
+            self._model_problem.hide()
+            self._model_problem.deleteLater()
+            self._model_problem = None
 
     def _refuse(self, error: SlipstreamError) -> None:
         self.controller.set_engine(Engine.ABSENT)
@@ -203,8 +219,7 @@ class MainWindow(QMainWindow):
     def _show_problem(self, problem: Problem, *, choose: bool = False) -> None:
         """An error that belongs to no question stays above the page until it is dismissed."""
         dismiss = TextButton(self._theme, "Dismiss")
-        dismiss.clicked.connect(problem.hide)
-        dismiss.clicked.connect(problem.deleteLater)
+        dismiss.clicked.connect(problem.hide)  # deleted with the window, or with the next one
         problem.add_button(dismiss)
         if choose and not self._options.kiosk:
             button = TextButton(self._theme, "Choose a model…", kind="primary")
@@ -231,9 +246,15 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentWidget(self.chat)
         self.controller.open(conversation_id)
 
+    def _type(self, text: str) -> None:
+        """What is typed where nothing takes text goes into the question."""
+        edit = self.chat.input.edit
+        edit.setFocus()
+        edit.insertPlainText(text)
+
     def _delete_conversation(self, info: ConversationInfo) -> None:
-        question = f"Delete “{info.title}”?"
-        if confirm(self, question, "Its questions and answers go. Your documents stay.", "Delete"):
+        words = f"“{info.title}”: its questions and answers go. Your documents stay."
+        if confirm(self, "Delete this conversation?", words, "Delete"):
             self.controller.delete(info.id)
 
     def _show_place(self) -> None:
@@ -253,7 +274,10 @@ class MainWindow(QMainWindow):
         self.shell.show_right(not self.shell.right_shown)
 
     def _hide_right(self) -> None:
+        inside = self.right.isAncestorOf(self.focusWidget() or self)
         self.shell.show_right(False)
+        if inside:
+            self.chat.input.edit.setFocus()
 
     def _show_inspector(self) -> None:
         self.right.show_tab(INSPECTOR)
@@ -287,6 +311,8 @@ class MainWindow(QMainWindow):
     def _use_model(self, path: Path) -> None:
         self._wanted_model = path
         self.chat.model_line.say(f"{path.name} is loading…")
+        if self._dialog is not None:
+            self._dialog.say(f"{path.name} is loading…")
         self._bridge.use_model(path)
 
     def _change_settings(self, settings: Settings) -> None:
@@ -300,11 +326,13 @@ class MainWindow(QMainWindow):
         except SettingsError as error:
             self._show_problem(Problem(self._theme, error.message, error.hint, error.details))
 
-    def _add_samples(self, *, empty: bool) -> None:
+    def _add_samples(self, *, empty: bool) -> bool:
         """Put the sample documents into a library that is empty when the program starts."""
         samples, self._samples = self._samples, None
-        if samples is not None and empty:
-            self._bridge.add_paths([samples])
+        if samples is None or not empty:
+            return False
+        self._bridge.add_paths([samples])
+        return True
 
     def add_paths(self, paths: list[Path]) -> None:
         self._bridge.add_paths(paths)

@@ -77,6 +77,12 @@ class MessageList(QAbstractScrollArea):
             view.refresh()
             self._place()
 
+    def tick(self, turn: TurnState) -> None:
+        """Time passed for a turn that is being read."""
+        view = self.view_of(turn)
+        if view is not None:
+            view.tick()
+
     def rebuild(self) -> None:
         """Make all widgets anew: other turns, or other fonts and colours."""
         for view in self._views.values():

@@ -1,18 +1,19 @@
 """The right pane: Sources, Document and Inspector of the selected answer."""
 
-from PySide6.QtCore import Qt, QUrl, Signal
-from PySide6.QtGui import QColor, QDesktopServices, QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QColor, QDesktopServices, QFont, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from app.answer_view import SafeBrowser
 from app.inspector import Inspector
-from app.theme import READING_PX, SMALL_PX, Theme
+from app.theme import INTERFACE_PX, READING_PX, SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import ElidedLabel, EmptyState, IconButton, Label, TextButton
-from app.wording import page_name, place_name
+from app.wording import has_headings, page_name, place_name, unwrapped
 from core.types import PassageText, SessionTotals
 
 SOURCES, DOCUMENT, INSPECTOR = range(3)
+DOCUMENT_PX = 14
 _OPEN = "passage"
 
 
@@ -40,6 +41,23 @@ class Reading(SafeBrowser):
         cursor.insertText(text[start:end], marked)
         cursor.insertText(text[end:], plain)
         return at
+
+    def mark_headings(self) -> None:
+        """Lines that start with ``##`` stand out; the signs themselves step back."""
+        bold, quiet = QTextCharFormat(), QTextCharFormat()
+        bold.setFontWeight(QFont.Weight.DemiBold)
+        quiet.setForeground(QColor(self._theme.tokens.muted))
+        block = self.document().begin()
+        while block.isValid():
+            n_signs = len(block.text()) - len(block.text().lstrip("#"))
+            if 0 < n_signs <= 6 and block.text()[n_signs : n_signs + 1] == " ":
+                cursor = QTextCursor(block)
+                cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
+                cursor.mergeCharFormat(bold)
+                cursor.setPosition(block.position())
+                cursor.setPosition(block.position() + n_signs, QTextCursor.MoveMode.KeepAnchor)
+                cursor.mergeCharFormat(quiet)
+            block = block.next()
 
 
 class SourcesTab(Reading):
@@ -78,10 +96,12 @@ class SourcesTab(Reading):
             link.setFontUnderline(True)
             cursor.insertText(place_name(passage.place.title, passage.place.page), link)
             text = QTextBlockFormat()
-            text.setLineHeight(135.0, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+            height = self._theme.px(INTERFACE_PX) * 1.5
+            text.setLineHeight(height, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
             cursor.insertBlock(text)
             end = passage.quote_start + len(passage.quote)
-            self.write_marked(cursor, passage.block.text, passage.quote_start, end, 13)
+            words = unwrapped(passage.block.text)
+            self.write_marked(cursor, words, passage.quote_start, end, INTERFACE_PX)
         cursor.endEditBlock()
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
@@ -127,11 +147,18 @@ class DocumentTab(QWidget):
         self.text.clear()
         cursor = self.text.textCursor()
         start, end = passage.highlight
-        at = self.text.write_marked(cursor, passage.text, start, end, READING_PX)
-        self.text.set_line_height(0)  # extracted text has its own empty lines
+        at = self.text.write_marked(cursor, unwrapped(passage.text), start, end, DOCUMENT_PX)
+        self.text.set_line_height(0, DOCUMENT_PX)  # extracted text has its own empty lines
+        if has_headings(passage.title):
+            self.text.mark_headings()
         cursor.setPosition(at)
         self.text.setTextCursor(cursor)
-        upper = self.text.cursorRect(cursor).top()
+        self._scroll()
+        QTimer.singleShot(0, self, self._scroll)  # again, once a pane that just opened has its size
+
+    def _scroll(self) -> None:
+        """Bring the marked sentence into the upper third."""
+        upper = self.text.cursorRect().top()
         bar = self.text.verticalScrollBar()
         bar.setValue(bar.value() + upper - self.text.viewport().height() // 3)
 
@@ -218,6 +245,11 @@ class RightPane(QWidget):
         self._has_document = True
         self.show_tab(DOCUMENT)
         self.document.show_passage(passage)
+
+    def tick(self, turn: TurnState) -> None:
+        """Time passed for a turn that is being read."""
+        if turn is self._turn and self.inspector.isVisible():
+            self.inspector.show_turn(turn)
 
     def set_totals(self, totals: SessionTotals) -> None:
         self.inspector.set_totals(totals)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QStandardPaths, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -24,7 +24,8 @@ _LENGTHS = (("Short", 128), ("Medium", 256), ("Long", 512), ("Very long", 1024))
 
 
 def choose_model(parent: QWidget) -> Path | None:
-    name, _ = QFileDialog.getOpenFileName(parent, "Choose a model", "", "GGUF models (*.gguf)")
+    folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
+    name, _ = QFileDialog.getOpenFileName(parent, "Choose a model", folder, "GGUF models (*.gguf)")
     return Path(name) if name else None
 
 
@@ -50,11 +51,14 @@ class SettingsDialog(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
 
         self.model_name = ElidedLabel(theme)
+        self.note = Label(theme, kind="muted", size=SMALL_PX)
+        self.note.setMaximumWidth(theme.px(320))
         self.model_name.setMinimumWidth(theme.px(240))
         self.show_model(model)
         choose = TextButton(theme, "Choose a model…", tip="Choose a GGUF model file")
         choose.clicked.connect(self._choose)
         form.addRow("Model", self.model_name)
+        form.addRow("", self.note)
         row = QHBoxLayout()
         row.addWidget(choose)
         row.addStretch(1)
@@ -94,6 +98,13 @@ class SettingsDialog(QDialog):
         self.model_name.set_whole(f"{model.name} on {model.device}" if model is not None else "None loaded")
         if model is not None:
             self.model_name.setToolTip(model.path)
+        self.say(model.note if model is not None else "")
+
+    def say(self, words: str) -> None:
+        """What there is to say about the model, or about the file that was chosen."""
+        self.note.setText(words)
+        self.note.setVisible(bool(words))
+        self.adjustSize()
 
     def _box(self, name: str, choices: tuple[tuple[str, object], ...], now: object) -> QComboBox:
         box = QComboBox()

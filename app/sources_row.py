@@ -20,7 +20,7 @@ from app.icons import pixmap
 from app.theme import SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import GAP, TextButton
-from app.wording import count, page_name, place_name
+from app.wording import count, page_name, place_name, plain_quote
 from core.types import Passage
 
 N_COLLAPSED = 3
@@ -56,7 +56,7 @@ class SourceChip(QAbstractButton):
         self._theme = theme
         self.passage = passage
         self._number = 0
-        self._quote = " ".join(passage.quote.split())
+        self._quote = plain_quote(passage.place.title, passage.quote)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         name = place_name(passage.place.title, passage.place.page)
@@ -169,7 +169,8 @@ class SourcesRow(QWidget):
     def fit(self, width: int) -> None:
         """Place the chips in as many equal columns as fit, and take the height this needs."""
         shown = self._chips if self._turn.sources_open else self._chips[:N_COLLAPSED]
-        columns = max(1, min(3, (width + GAP) // (self._theme.px(_MIN_CHIP_PX) + GAP)))
+        room = (width + GAP) // (self._theme.px(_MIN_CHIP_PX) + GAP)
+        columns = max(1, min(room, 3, max(2, len(shown))))
         each = (width - GAP * (columns - 1)) // columns
         height = self._chips[0].sizeHint().height() if self._chips else 0
         y = 0

@@ -121,6 +121,9 @@ QFrame#inputBox[active="true"] { border: 1px solid $accent; }
 QFrame#inputBox QPlainTextEdit { background: transparent; border: none; }
 QFrame#problem { background: $surface; border: 1px solid $border; border-left: 3px solid $danger;
   border-radius: ${r}px; }
+QListWidget#problems { background: $surface; border: 1px solid $border; border-radius: ${r}px;
+  padding: ${p1}px; outline: none; }
+QListWidget#problems::item { color: $text; padding: ${p1}px; }
 QFrame#popup { background: $background; border: 1px solid $border; }
 QLineEdit, QComboBox { background: $background; color: $text; border: 1px solid $border;
   border-radius: ${r}px; padding: ${p1}px ${p2}px; min-height: ${target}px;
@@ -138,6 +141,10 @@ QTabBar:focus { outline: none; }
 QTabBar::tab:selected:focus { border-bottom: 3px solid $accent; }
 QProgressBar { background: $border; border: none; border-radius: 2px; max-height: 4px; min-height: 4px; }
 QProgressBar::chunk { background: $accent; border-radius: 2px; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
+QMenu { background: $background; border: 1px solid $border; padding: ${p1}px; }
+QMenu::item { color: $text; padding: ${p1}px ${p3}px; border-radius: ${r}px; }
+QMenu::item:selected { background: $hover; }
 QToolTip { color: $text; background: $surface; border: 1px solid $border; padding: ${p1}px; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar::handle:vertical { background: $border; border-radius: 3px; min-height: 32px; margin: 2px; }

@@ -9,7 +9,7 @@ from app.sources_row import SourcesRow
 from app.theme import READING_PX, SMALL_PX, Theme
 from app.turns import Phase, TurnState
 from app.widgets import GAP, IconButton, Label, Problem, clear, copy_text
-from app.wording import cost_sentence, count, progress_sentence
+from app.wording import cost_sentence, count, doubt_sentence, progress_sentence
 
 
 class TurnView(QWidget):
@@ -71,6 +71,7 @@ class TurnView(QWidget):
         foot.addWidget(self.cost, 1)
         self.copy_button = IconButton(theme, "copy", "Copy this answer")
         self.copy_button.clicked.connect(self._copy)
+        self.copy_button.setVisible(not theme.kiosk)  # nowhere to paste it
         self.inspect_button = IconButton(theme, "inspector", "Show what this answer cost")
         self.inspect_button.clicked.connect(self._inspect)
         self.inspect_button.setVisible(not theme.kiosk)
@@ -95,10 +96,16 @@ class TurnView(QWidget):
             self._fail()
         self._foot.setVisible(turn.answer is not None)
 
+    def tick(self) -> None:
+        """Time passed while the prompt is being read; nothing changes its size."""
+        self._show_progress()
+
     def fit(self, width: int) -> int:
         """Lay everything out at ``width`` and return the height it needs, both in pixels."""
         self.sources.fit(width)
         self.answer.fit(width)
+        for part in (self.sources, self._progress, self.answer, self._foot):
+            part.updateGeometry()  # what appeared just now is measured now, not with the next event
         self._column.invalidate()
         self._column.activate()
         return self._column.totalHeightForWidth(width)
@@ -115,13 +122,13 @@ class TurnView(QWidget):
             self.status.setText("Stopping…")
         elif turn.phase is Phase.ANSWERING:
             self.status.setText("Answering…")
-        elif turn.progress is not None and turn.running:
-            self.status.setText(progress_sentence(turn.progress))
+        elif turn.running and (progress := turn.live_progress) is not None:
+            self.status.setText(progress_sentence(progress))
         elif turn.running:
             self.status.setText(self._waiting())
         self.status.setVisible(turn.running)
         self.bar.setVisible(bool(turn.chunks))
-        self.bar.set_chunks(turn.chunks, turn.n_deduplicated_tokens, self.status.text())
+        self.bar.set_chunks(turn.chunks, turn.n_deduplicated_tokens, self.status.text(), turn.n_ahead_tokens)
         self._legend.set_tokens(tokens_by_tier(self.bar.chunks))
 
     def _waiting(self) -> str:
@@ -140,10 +147,8 @@ class TurnView(QWidget):
         self._finished = True
         self.answer.show_answer(answer)
         notes = list(answer.notes)
-        n_open = sum(not sentence.citations for sentence in answer.sentences)
-        if n_open and answer.passages:
-            base = count(len(answer.sentences), "sentence")
-            notes.append(f"{n_open:,} of {base} found no support in the passages (dotted).")
+        if answer.passages:
+            notes += filter(None, [doubt_sentence(answer.sentences)])
         clear(self._notes)
         for note in notes:
             self._note(note)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from time import monotonic
+from typing import Final
 
 from core.types import (
     Answer,
@@ -15,8 +17,12 @@ from core.types import (
     SessionTotals,
     SourcesFound,
     TicketEvent,
+    Tier,
     Turn,
 )
+
+MOST_AHEAD: Final = 0.95
+"""A chunk that is being read is never shown as read before the engine says so."""
 
 
 class Phase(StrEnum):
@@ -37,6 +43,8 @@ class TurnState:
     phase: Phase = Phase.WAITING
     passages: tuple[Passage, ...] = ()
     progress: PrefillProgress | None = None
+    heard_at_s: float = 0.0
+    """When ``progress`` came, on the monotonic clock."""
     text: str = ""
     answer: Answer | None = None
     failure: QuestionFailed | None = None
@@ -80,6 +88,24 @@ class TurnState:
             return self.answer.metrics.n_deduplicated_tokens
         return self.progress.n_deduplicated_tokens if self.progress is not None else 0
 
+    @property
+    def live_progress(self) -> PrefillProgress | None:
+        """The last progress with its clock running on, since the engine reports whole chunks alone."""
+        if self.progress is None or self.phase is not Phase.READING:
+            return self.progress
+        return replace(self.progress, prefill_s=self.progress.prefill_s + monotonic() - self.heard_at_s)
+
+    @property
+    def n_ahead_tokens(self) -> float:
+        """About how many tokens of the chunk that is being read now are read, at the measured rate."""
+        if self.progress is None or self.phase is not Phase.READING:
+            return 0.0
+        chunk = next((one for one in self.progress.chunks if one.tier is Tier.PENDING), None)
+        if chunk is None:
+            return 0.0
+        passed_s = monotonic() - self.heard_at_s
+        return min(passed_s * self.progress.tokens_per_s, chunk.n_tokens * MOST_AHEAD)
+
     def number_of(self, passage: Passage) -> int:
         """The citation number of a passage in the finished answer; 0 if it is not cited."""
         if self.answer is not None:
@@ -97,6 +123,7 @@ class TurnState:
                 self.conversation_id = event.conversation_id
             case PrefillProgress():
                 self.progress = event
+                self.heard_at_s = monotonic()
                 self.phase = Phase.READING
             case AnswerText():
                 self.text += event.text

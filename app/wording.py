@@ -1,6 +1,11 @@
 """Numbers and states in words. Every number carries its unit, every share its base."""
 
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
 from core.types import (
+    AnswerSentence,
     ChunkView,
     DocumentInfo,
     IngestProgress,
@@ -90,8 +95,21 @@ def cost_sentence(metrics: RequestMetrics) -> str:
     return words
 
 
+def doubt_sentence(sentences: Sequence[AnswerSentence]) -> str:
+    """How much of an answer no passage supports, of what says something that could be looked up."""
+    claims = [one for one in sentences if one.claims]
+    n_open = sum(not one.citations for one in claims)
+    if not n_open:
+        return ""
+    if len(claims) == 1:
+        return "No passage supports this sentence (dotted)."
+    return f"{n_open:,} of {count(len(claims), 'sentence')} found no support in the passages (dotted)."
+
+
 def miss_sentence(metrics: RequestMetrics) -> str:
     """Why the first token that had to be read was not in the cache."""
+    if metrics.miss_reason is MissReason.FIRST_QUESTION:
+        return ""  # "nothing to reuse yet" has said it
     if metrics.miss_reason is MissReason.NONE:
         return "nothing was missing" if metrics.n_prompt_tokens else ""
     what = f"{metrics.miss_detail}: " if metrics.miss_detail else ""
@@ -100,11 +118,15 @@ def miss_sentence(metrics: RequestMetrics) -> str:
 
 def progress_sentence(progress: PrefillProgress) -> str:
     """What the running prefill is doing: ``Reading 1,240 of 2,310 tokens · 4.1 s · 152 tokens/s``."""
+    return f"{reading(progress)} · {speed(progress)}"
+
+
+def reading(progress: PrefillProgress) -> str:
     n_read = progress.n_cached_tokens + progress.n_prefilled_tokens
     words = f"Reading {n_read:,} of {count(progress.n_prompt_tokens, 'token')}"
     if progress.n_cached_tokens:
         words += f", {progress.n_cached_tokens:,} reused"
-    return f"{words} · {speed(progress)}"
+    return words
 
 
 def speed(progress: PrefillProgress) -> str:
@@ -139,7 +161,7 @@ def session_rows(totals: SessionTotals) -> list[tuple[str, str]]:
     return [
         ("Questions", f"{totals.n_questions:,}"),
         ("Hit ratio", share(totals.hit_ratio, totals.n_cached_tokens, totals.n_prompt_tokens)),
-        ("Prefill saved", f"about {seconds(totals.saved_ms / 1000)}"),
+        ("Prefill saved", f"about {seconds(totals.saved_ms / 1000)}" if totals.saved_ms >= 1 else "none yet"),
     ]
 
 
@@ -156,11 +178,14 @@ def document_facts(document: DocumentInfo) -> str:
 
 def ingest_sentence(progress: IngestProgress) -> str:
     """What reading files is doing, how far it is and how long it still takes; or how it ended."""
-    failed = f" · {count(progress.n_failed, 'file')} could not be read" if progress.n_failed else ""
+    failed = f" · {progress.n_failed:,} could not be read" if progress.n_failed else ""
     if not progress.running:
-        kept = f"{count(progress.n_done, 'file')} in {seconds(progress.elapsed_s)}"
+        n_read = progress.n_done - progress.n_failed
+        whole = n_read == progress.n_files
+        kept = count(n_read, "file") if whole else f"{n_read:,} of {count(progress.n_files, 'file')}"
         start = "Stopped. Kept" if progress.cancelled else "Read"
-        return f"{start} {kept} · {count(progress.n_blocks, 'block')}{failed}"
+        took = seconds(progress.elapsed_s)
+        return f"{start} {kept} in {took} · {count(progress.n_blocks, 'block')}{failed}"
     left = ""
     if progress.n_bytes_done and progress.elapsed_s > 1:
         rest = progress.n_bytes - progress.n_bytes_done
@@ -179,3 +204,34 @@ def ago(then: float, now: float) -> str:
     if past < 86_400:
         return f"{int(past // 3600)} h ago"
     return f"{count(int(past // 86_400), 'day')} ago"
+
+
+def problem_line(path: str, reason: str) -> str:
+    """``scan.pdf: This PDF holds no text. …``"""
+    return f"{Path(path).name or path}: {reason}"
+
+
+_WITH_HEADINGS = (".md", ".markdown", ".html", ".htm", ".xhtml")
+
+
+def has_headings(title: str) -> bool:
+    """Whether lines of this document's text that start with ``#`` are headings."""
+    return title.lower().endswith(_WITH_HEADINGS)
+
+
+_MARKDOWN = re.compile(r"^\s*(?:#{1,6}\s+|>\s?|[-*+]\s+)|(\*\*|__|`)")
+
+
+def plain_quote(title: str, quote: str) -> str:
+    """A quote in one line, without the signs of Markdown where it comes from a Markdown file."""
+    if has_headings(title):
+        quote = _MARKDOWN.sub("", quote)
+    return " ".join(quote.split())
+
+
+_WRAPPED = re.compile(r"(?<=[^\n]{50})\n(?=[^\s\-*+#>|\d])")
+
+
+def unwrapped(text: str) -> str:
+    """``text`` with the line ends of hard-wrapped prose as spaces; every offset stays."""
+    return _WRAPPED.sub(" ", text)

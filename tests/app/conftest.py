@@ -1,5 +1,6 @@
 """A scripted service for the window's tests: it does what the real one does, with nothing behind it."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -40,6 +41,16 @@ from core.types import (
     Tier,
     Turn,
 )
+
+
+@pytest.fixture(autouse=True)
+def _garbage_on_this_thread():
+    """As in the program: a test's widgets must not be destroyed by the next test's threads."""
+    gc.disable()
+    yield
+    gc.collect()
+    gc.enable()
+
 
 MODEL = ModelInfo("SmolLM2-135M-Instruct", "/models/smollm2.gguf", 135_000_000, 8192, "CPU")
 
@@ -83,6 +94,7 @@ METRICS = RequestMetrics(
     ttft_ms=3180.0,
     decode_tokens_per_s=11.2,
     prefill_tokens_per_s=152.0,
+    saved_ms=12_082.0,
     miss_reason=MissReason.NEVER_SEEN,
     miss_detail="contract-b.pdf, p. 4",
 )

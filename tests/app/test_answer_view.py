@@ -1,12 +1,13 @@
 import socket
 
 import pytest
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QTextCharFormat
 
 from app import answer_view
 from app.answer_view import AnswerView
 from app.icons import FOLDER
+from core.types import AnswerSentence
 
 
 @pytest.fixture
@@ -122,3 +123,25 @@ def test_as_tall_as_its_text(view):
     view.show_text("word " * 400)
     view.fit(600)
     assert view.height() > 4 * short
+
+
+def test_a_sentence_that_claims_nothing_is_not_dotted(view, parts):
+    text = "Yes. The roof is green."
+    said = (AnswerSentence(0, 5, (), claims=False), AnswerSentence(5, len(text), ()))
+    view.show_answer(parts.answer(text, sentences=said))
+    dotted = QTextCharFormat.UnderlineStyle.DotLine
+    found = [piece for piece, form in formats(view) if form.underlineStyle() == dotted]
+    assert found == ["The roof is green."]
+
+
+def test_a_clicked_number_keeps_no_ring(view, parts, qtbot):
+    view.show_answer(parts.answer())
+    view.fit(600)
+    view.show()
+    cursor = view.textCursor()
+    cursor.setPosition(view.document().toPlainText().index("\u20091") + 2)
+    where = view.cursorRect(cursor).center()
+    where.setX(where.x() - 2)
+    with qtbot.waitSignal(view.cited):
+        qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=where)
+    assert not view.textCursor().hasSelection()

@@ -80,3 +80,17 @@ def test_the_legend_wraps_and_says_it_in_words(qtbot, theme, parts):
     assert "from RAM 512 tokens" in legend.accessibleName()
     legend.resize(150, legend.heightForWidth(150))
     legend.grab()
+
+
+def test_the_chunk_being_read_fills_paler(bar, parts):
+    chunks = parts.progress(1, 6).chunks
+    bar.set_chunks(chunks, 0, "", 40.0)  # half of the last one
+    image = bar.grab().toImage()
+    ratio = image.width() / bar.width()
+    last = bar.rects()[-1]
+    read, unread = (
+        image.pixelColor(int((last.left() + last.width() * part) * ratio), image.height() // 2)
+        for part in (0.25, 0.75)
+    )
+    assert read != QColor(TIER_COLOURS[Tier.PREFILLED])
+    assert read.hsvSaturation() > unread.hsvSaturation()

@@ -118,3 +118,16 @@ def test_what_was_typed_but_not_sent_goes_too(kiosk):
     for _ in range(30):
         kiosk.window.idle.tick()
     assert kiosk.window.chat.input.text == ""
+
+
+def test_what_just_appeared_is_measured_at_once(open_window, parts):
+    opened = open_window(kiosk=True)
+    opened.ask()
+    opened.service.find()
+    opened.settle()
+    opened.window.controller.take(parts.progress(1, 0))  # bar and legend appear
+    view = opened.view
+    height = view.height()
+    opened.settle()
+    assert view.fit(view.width()) == height
+    assert view.sources.geometry().bottom() < view._progress.geometry().top()

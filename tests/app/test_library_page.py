@@ -96,7 +96,7 @@ def test_progress_says_what_how_far_how_long_and_can_be_cancelled(page, qtbot):
         page.strip.cancel.click()
     assert page.strip.cancel.text() == "Stopping…"
     page.strip.show_progress(progress(running=False, cancelled=True))
-    assert page.strip.facts.text().startswith("Stopped. Kept 12 files")
+    assert page.strip.facts.text().startswith("Stopped. Kept 12 of 40 files in")
     assert not page.strip.cancel.isVisible()
     page.strip.close_button.click()
     assert not page.strip.isVisible()
@@ -107,3 +107,31 @@ def test_a_selection_survives_a_new_list(page, parts):
     page.list.setCurrentIndex(page.list.model().index(1, 0))
     page.set_documents([parts.document(3, "c.pdf"), parts.document(1, "a.pdf"), parts.document(2, "b.pdf")])
     assert [one.title for one in page.list.selected()] == ["b.pdf"]
+
+
+def test_files_that_could_not_be_read_are_named_with_the_reason(page):
+    gone = ("/docs/gone.pdf", "There is no such file. Check its name.")
+    page.strip.show_progress(progress())
+    assert not page.strip.problems.isVisible()
+    page.strip.show_progress(progress(running=False, n_done=40, n_failed=1, problems=(gone,)))
+    assert page.strip.problems.isVisible()
+    assert page.strip.problems.item(0).text() == "gone.pdf: There is no such file. Check its name."
+    assert page.strip.problems.item(0).toolTip() == "/docs/gone.pdf"
+    page.strip.show_progress(progress())
+    assert not page.strip.problems.isVisible()
+
+
+def test_nothing_but_a_missing_file_is_said_too(page):
+    gone = ("/docs/gone.pdf", "There is no such file.")
+    page.strip.show_progress(progress(running=False, n_files=0, n_done=0, problems=(gone,)))
+    assert page.strip.problems.isVisible()
+
+
+def test_the_note_of_the_selected_document_is_shown_whole(page, parts):
+    note = "This PDF is protected by a password. Open it in a PDF program and save it without one."
+    locked = parts.document(2, "b.pdf", DocumentStatus.NEEDS_PASSWORD, note)
+    page.set_documents([parts.document(1, "a.pdf"), locked])
+    page.list.setCurrentIndex(page.list.model().index(0, 0))
+    assert not page.detail.isVisible()
+    page.list.setCurrentIndex(page.list.model().index(1, 0))
+    assert (page.detail.isVisible(), page.detail.text()) == (True, note)

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QComboBox, Q
 from app import main_window
 from app.bridge import ServiceBridge
 from app.chat_controller import Engine
-from core.config import Settings, load_settings
+from app.chat_page import EXAMPLES, SAMPLE_EXAMPLES
+from core.config import Settings, load_settings, sample_documents
 from core.errors import StoreError
 from core.types import EngineFailed, EngineReady, IngestProgress, ModelInfo, Notice
 
@@ -179,3 +181,41 @@ def test_samples_fill_a_library_that_is_empty(open_window):
 def test_samples_stay_out_of_a_library_in_use(open_window):
     opened = open_window(samples=Path("/samples"))
     assert opened.service.named("add_paths") == []
+
+
+def test_no_empty_page_shows_before_the_library_is_known(open_window, tmp_path):
+    opened = open_window(documents=(), samples=tmp_path)
+    chat = opened.window.chat
+    assert not chat.empty.isVisible()  # the samples are on their way
+    opened.service.request_documents()
+    opened.settle()
+    assert chat.empty.isVisible()
+
+
+def test_typing_in_the_list_of_conversations_goes_into_the_question(opened, qtbot):
+    conversations = opened.window.left.conversations
+    conversations.setFocus()
+    qtbot.keyClicks(conversations, "Who")
+    assert opened.window.chat.input.text.startswith("W")
+
+
+def test_what_belongs_to_no_model_outlives_a_new_one(opened):
+    opened.service.send(Notice("The disk is full."))
+    opened.service.send(EngineFailed("The model is damaged.", "Choose another one.", "tensor 3"))
+    opened.settle()
+    problems = [opened.window._problems.itemAt(i).widget().accessibleName() for i in range(2)]
+    assert problems[1] == "The model is damaged. Choose another one. SmolLM2-135M-Instruct stays in use."
+    opened.service.send(EngineReady(opened.window._model))
+    opened.settle()
+    assert opened.window._problems.count() == 1
+
+
+def test_the_sample_documents_come_with_their_own_questions(open_window, parts):
+    folder = sample_documents()
+    mine = replace(parts.document(), path=str(folder / "travel-policy.pdf"))
+    opened = open_window(documents=(mine,))
+    assert [button.text() for button in opened.window.chat.prompts.buttons] == list(SAMPLE_EXAMPLES)
+    opened.service.documents = (mine, parts.document(2))
+    opened.service.request_documents()
+    opened.settle()
+    assert [button.text() for button in opened.window.chat.prompts.buttons] == list(EXAMPLES)

@@ -5,6 +5,7 @@ import pytest
 from app import settings_dialog
 from app.settings_dialog import SettingsDialog
 from core.config import Settings
+from core.types import ModelInfo
 
 
 @pytest.fixture
@@ -30,3 +31,11 @@ def test_choosing_a_model(dialog, qtbot, monkeypatch):
     with qtbot.waitSignal(dialog.model_chosen) as blocker:
         dialog._choose()
     assert blocker.args == [Path("/m/x.gguf")]
+
+
+def test_it_says_what_became_of_a_model(dialog):
+    dialog.show()
+    dialog.say("x.gguf is loading…")
+    assert dialog.note.isVisible()
+    dialog.show_model(ModelInfo("Tiny", "/m.gguf", 1, 512, "CPU", "It is often wrong. Take another."))
+    assert dialog.note.text() == "It is often wrong. Take another."

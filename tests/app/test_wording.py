@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from app import wording
-from core.types import IngestProgress, MissReason, RequestMetrics
+from core.types import AnswerSentence, IngestProgress, MissReason, RequestMetrics
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_cost_sentence_names_tokens_and_times(parts):
     )
 
 
-def test_cost_sentence_without_a_rate_claims_no_saving(parts):
-    metrics = replace(parts.METRICS, prefill_tokens_per_s=0.0)
+def test_cost_sentence_claims_no_saving_that_is_not_known(parts):
+    metrics = replace(parts.METRICS, saved_ms=0.0)
     assert wording.cost_sentence(metrics) == "1,840 of 2,310 tokens reused · 3.1 s"
 
 
@@ -58,8 +58,39 @@ def test_ingest_says_how_far_and_how_long():
     running = IngestProgress(True, 40, 12, 2, 312, 25, 100, "/x/a.pdf", 30.0)
     assert (
         wording.ingest_sentence(running)
-        == "12 of 40 files · 312 blocks · 2 files could not be read · about 2 min left"
+        == "12 of 40 files · 312 blocks · 2 could not be read · about 2 min left"
     )
     ended = replace(running, running=False, n_done=40, n_failed=0)
     assert wording.ingest_sentence(ended) == "Read 40 files in 30.0 s · 312 blocks"
     assert wording.ingest_sentence(replace(ended, cancelled=True)).startswith("Stopped. Kept 40 files")
+
+
+def test_doubt_counts_only_what_could_be_looked_up():
+    yes = AnswerSentence(0, 4, (), claims=False)
+    backed, open_ = AnswerSentence(4, 9, (1,)), AnswerSentence(9, 12, ())
+    assert wording.doubt_sentence((yes, backed)) == ""
+    assert wording.doubt_sentence((yes, open_)) == "No passage supports this sentence (dotted)."
+    assert wording.doubt_sentence((yes, backed, open_)) == (
+        "1 of 2 sentences found no support in the passages (dotted)."
+    )
+
+
+def test_a_quote_from_markdown_shows_no_signs():
+    assert wording.plain_quote("a.md", "## Rent\n") == "Rent"
+    assert wording.plain_quote("a.md", "The rent is **€1,140\na month**.") == "The rent is €1,140 a month."
+    assert wording.plain_quote("a.txt", "2 ** 3") == "2 ** 3"
+
+
+def test_hard_wrapped_prose_flows_and_offsets_stay():
+    text = "# Title\n\n" + "word " * 12 + "end\ngoes on here\n- item\n\nNext."
+    flowed = wording.unwrapped(text)
+    assert len(flowed) == len(text)
+    assert "end goes on here\n- item\n\nNext." in flowed
+    assert flowed.startswith("# Title\n\n")
+    table = "a | b\nc | d\n"
+    assert wording.unwrapped(table) == table
+
+
+def test_reading_that_failed_in_part_is_not_called_read():
+    done = IngestProgress(False, 16, 16, 4, 40, 100, 100, "", 0.3)
+    assert wording.ingest_sentence(done) == "Read 12 of 16 files in 0.3 s · 40 blocks · 4 could not be read"
