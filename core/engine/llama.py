@@ -165,6 +165,7 @@ class LlamaEngine:
         # The vocabulary is a part of the file, so the file's name for it is exact; the library matters too.
         self._tokenizer_id = xxhash.xxh3_128_hexdigest(file + llama_cpp.__version__.encode())
         self._turn_markers = self._find_turn_markers()
+        self._window = int(llama_cpp.llama_model_n_swa(self._model))
         self._can_cut = not (
             llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
         )
@@ -307,7 +308,9 @@ class LlamaEngine:
         pointer = llama_cpp.llama_get_logits_ith(self._context, -1)
         return np.ctypeslib.as_array(pointer, (self._n_vocab,))
 
-    def save(self, start: int, end: int) -> Snapshot:
+    def save(self, start: int, end: int) -> Snapshot | None:
+        if 0 < self._window < end - start:
+            return None  # it would leave out what lies outside the window: another layout, other bits
         # A range is copied to the temporary sequence (bookkeeping only, the cache is unified), written, and
         # the sequence emptied again: while anything decodes there is one sequence only.
         llama_cpp.llama_memory_seq_cp(self._memory, _SEQUENCE, _TEMPORARY, start, end)

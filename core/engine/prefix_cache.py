@@ -290,6 +290,8 @@ class PrefixCache:
             self._memory.clear()
             self._drop_live(0)
             raise
+        if snapshot is None:
+            return
         node.n_bytes = len(snapshot)
         if not self._ram.put(node, snapshot) and not self._ram.budget:
             self._submit_one(node, snapshot)

@@ -50,8 +50,11 @@ class KVMemory(Protocol):
     def decode(self, token: int, position: int, cancel: CancelFlag) -> None:
         """Decode one sampled token. Errors as ``prefill``."""
 
-    def save(self, start: int, end: int) -> Snapshot:
-        """The KV of positions ``start … end − 1``. Only where ``can_cut``. Raises EngineError."""
+    def save(self, start: int, end: int) -> Snapshot | None:
+        """The KV of positions ``start … end − 1``, or None where it could not be restored to the bit.
+
+        Only where ``can_cut``. Raises EngineError.
+        """
 
     def load(self, snapshot: Snapshot, start: int, end: int) -> bool:
         """Append a snapshot at ``start``, the length of the live sequence. Only where ``can_cut``.

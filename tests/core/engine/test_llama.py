@@ -74,13 +74,15 @@ def test_any_cycle_gives_the_logits_of_a_cold_run_to_the_bit(engine):
     assert tiers[Tier.PREFILLED] > 60
 
 
-def test_sliding_windows_are_exact_too(embedded_model, tmp_path):
-    model = model_files.sliding_window(embedded_model, tmp_path / "window.gguf")
+@pytest.mark.parametrize("window", [64, 512])
+def test_sliding_windows_are_exact_too(window, embedded_model, tmp_path):
+    model = model_files.sliding_window(embedded_model, tmp_path / "window.gguf", window)
     engine = LlamaEngine(model, Settings(n_ctx=4096))
     try:
         assert engine.can_cut
         tiers = check_cycles(engine, 40, ram_budget=100 << 20)
-        assert tiers[Tier.RAM] > 20
+        # A chunk longer than the window cannot be restored to the bit, so it is computed.
+        assert tiers[Tier.RAM] > 20 or window < 512
     finally:
         engine.close()
 
