@@ -62,23 +62,25 @@ class _Stretch:
 
 
 def cite(
-    question: str, answer: str, passages: Sequence[Passage]
+    question: str, answer: str, passages: Sequence[Passage], *, cut_off: bool = False
 ) -> tuple[tuple[Citation, ...], tuple[AnswerSentence, ...]]:
     """Citations of an answer, numbered by first use, and its sentences with their numbers.
 
     A sentence is supported if a stretch of a passage holds at least 60 % of its terms, among them every
     one with a digit, and neither or both deny something. A single term ("Paris.") says too little by
     itself: the terms of the question count as well then. A sentence without any ("Yes.") claims nothing
-    that could be looked up.
+    that could be looked up; neither does the last one of an answer that was ``cut_off``.
     """
     asked = _terms(question)
     stretches = [stretch for index, passage in enumerate(passages) for stretch in _stretches(index, passage)]
     numbers: dict[int, int] = {}
     citations: list[Citation] = []
     marked: list[AnswerSentence] = []
-    for start, end in sentences(answer):
+    spans = sentences(answer)
+    for start, end in spans:
         found = []
-        own = _terms(answer[start:end]) - _NO_CLAIM
+        is_fragment = cut_off and (start, end) == spans[-1] and answer[end - 1] not in ".!?。！？؟"
+        own = frozenset() if is_fragment else _terms(answer[start:end]) - _NO_CLAIM
         negated = _negated(answer[start:end])
         alike = [stretch for stretch in stretches if stretch.negated == negated]
         for stretch in _supporting(own, asked, alike):

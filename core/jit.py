@@ -43,6 +43,7 @@ _F = TypeVar("_F", bound=Callable[..., object])
 
 _flag_callback: Any = None
 _compiling = threading.Lock()
+_POLL_S = 0.05
 
 KERNEL_MODULES = ("core.cdc", "core.index.kernels")
 """Every module that defines kernels; importing it compiles or loads them."""
@@ -82,8 +83,8 @@ def compile_all() -> None:
         importlib.import_module(name)
 
 
-def ensure_compiled() -> None:
-    """Compile the kernels in a child process unless this very program did so before. Waits.
+def ensure_compiled(stop: threading.Event | None = None) -> None:
+    """Compile the kernels in a child process unless this very program did so before. Waits, until ``stop``.
 
     To be called off the window's thread, before a kernel module is imported there. A failure costs only
     speed: the kernels are then compiled in this process.
@@ -92,7 +93,7 @@ def ensure_compiled() -> None:
         marker = Path(os.environ["NUMBA_CACHE_DIR"]) / f"compiled-{_build_id()}"
         if marker.exists():
             return
-        if compile_in_child():
+        if compile_in_child(stop):
             with contextlib.suppress(OSError):
                 marker.touch()
 
@@ -107,14 +108,20 @@ def _build_id() -> str:
     return xxhash.xxh3_64_hexdigest("|".join(parts).encode())
 
 
-def compile_in_child(timeout_s: float = 300.0) -> bool:
+def compile_in_child(stop: threading.Event | None = None) -> bool:
     """Fill the kernel cache in a child process. True if it succeeded; a failure costs only speed."""
     if getattr(sys, "frozen", False):
         command = [sys.executable, "compile-kernels"]
     else:
         command = [sys.executable, "-c", "from core.jit import compile_all; compile_all()"]
     try:
-        done = subprocess.run(command, timeout=timeout_s, capture_output=True, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+            while child.poll() is None:
+                if stop is not None and stop.wait(_POLL_S):
+                    child.kill()
+                    return False
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_POLL_S)
+            return child.returncode == 0
+    except OSError:
         return False
-    return done.returncode == 0

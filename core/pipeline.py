@@ -14,7 +14,7 @@ from core.citations import cite
 from core.engine.chat_format import PLAIN, chat_format
 from core.engine.prefix_cache import PrefillStep, PrefixCache, root_key
 from core.engine.protocol import CancelFlag, Engine
-from core.engine.sampling import Sampler
+from core.engine.sampling import Sampler, repeats_itself
 from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled, KnownError, PromptTooLong, StoreError
 from core.index import ContextIndex
@@ -143,7 +143,9 @@ def answer(
                 pieces.append(text)
                 yield AnswerText(ticket, text)
             bench.cache.tend()  # save what was read, a chunk at a time, now that the first word is there
-        if len(said) < question.max_tokens:
+        if repeats_itself(said):
+            finish = FinishReason.REPETITION
+        elif len(said) < question.max_tokens:
             finish = FinishReason.STOP
     except Cancelled:
         if not said:
@@ -166,7 +168,9 @@ def answer(
         miss_detail=detail,
     )
     turn_text = "".join(pieces).strip()
-    citations, sentences = cite(question.text, turn_text, draft.plan.passages)
+    citations, sentences = cite(
+        question.text, turn_text, draft.plan.passages, cut_off=finish is not FinishReason.STOP
+    )
     result = Answer(
         text=turn_text,
         citations=citations,
@@ -342,13 +346,19 @@ def _compacted(bench: Workbench, conversation_id: int, room: int) -> tuple[Segme
 
 
 def _sample(bench: Workbench, question: Question, cancel: CancelFlag) -> Iterator[int]:
-    """The answer's tokens; ends at an end token or at ``max_tokens``, for which the draft left room."""
+    """The answer's tokens; ends at an end token, at ``max_tokens`` (the draft left room for them), or when
+    the model goes round in circles.
+    """
     sampler = Sampler(question.sampling)
+    said: list[int] = []
     for n in range(question.max_tokens):
         token = sampler.pick(bench.engine.logits())
         if bench.engine.is_end(token):
             return
         yield token
+        said.append(token)
+        if repeats_itself(said):
+            return
         if n + 1 < question.max_tokens:
             bench.cache.decode(token, cancel)
 
@@ -402,6 +412,8 @@ def _notes(draft: _Draft, context: Context, finish: FinishReason, text: str) -> 
         notes.append("The model gave no answer; the passages found are beside it.")
     if finish is FinishReason.LENGTH:
         notes.append("The answer was cut at its length limit.")
+    elif finish is FinishReason.REPETITION:
+        notes.append("The model began to repeat itself and was stopped.")
     elif finish is FinishReason.CANCELLED:
         notes.append("Stopped; what was said is kept.")
     return notes

@@ -136,6 +136,7 @@ class Service:
         self._closing = threading.Event()
         self._ingest_cancel = threading.Event()
         self._settle_cancel = CancelFlag()
+        self._load_cancel = CancelFlag()
         self._bench: Workbench | None = None
         self._ssd: SsdTier | None = None
         self._engine_error: SlipstreamError | None = None
@@ -262,7 +263,7 @@ class Service:
         self._ingest_cancel.set()
 
     def _read(self, paths: Sequence[Path]) -> None:
-        jit.ensure_compiled()
+        jit.ensure_compiled(self._closing)
         from core.ingest.library import ingest
 
         last_list = time.monotonic()
@@ -386,7 +387,9 @@ class Service:
 
     def _load(self, wanted: str) -> None:
         """On the engine thread. A file that cannot be loaded is refused before the old model goes."""
-        jit.ensure_compiled()
+        jit.ensure_compiled(self._closing)
+        if self._closing.is_set():
+            return
         old = self._bench.engine.info.path if self._bench else ""
         try:
             path = choose_model(wanted)
@@ -395,6 +398,8 @@ class Service:
             self._bench = self._open_bench(path)
         except Exception as error:  # noqa: BLE001  (whatever it is, the window must not wait for a model)
             known = as_slipstream_error(error)
+            if isinstance(known, Cancelled):
+                return  # the program ends
             self._emit(EngineFailed(known.message, known.hint, known.details))
             if old and self._bench is None:
                 self._load(old)
@@ -411,7 +416,7 @@ class Service:
         from core.engine.llama import LlamaEngine
         from core.pipeline import Workbench
 
-        engine = LlamaEngine(path, self._settings)
+        engine = LlamaEngine(path, self._settings, self._load_cancel)
         try:
             budget = cache_budgets(self._settings, self._data_dir, engine.memory_bytes).ram
             return Workbench(engine, self._engine.db, ram_budget=budget, ssd=self._disk_tier())
@@ -447,6 +452,7 @@ class Service:
     def close(self) -> None:
         """Stop what runs, keep what is finished, end the threads. Waits."""
         self._closing.set()
+        self._load_cancel.set()
         self._ingest_cancel.set()
         self._settle_cancel.set()
         with self._tickets_lock:

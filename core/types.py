@@ -355,6 +355,7 @@ class AnswerSentence:
 class FinishReason(StrEnum):
     STOP = "stop"
     LENGTH = "length"
+    REPETITION = "repetition"
     CANCELLED = "cancelled"
 
 

@@ -61,8 +61,10 @@ def _start_backend() -> None:
 class LlamaEngine:
     """A model and its context. Owned by one thread; satisfies ``core.engine.protocol.Engine``."""
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        """Load a model. Raises ModelError with the reason if it cannot be loaded or does not fit."""
+    def __init__(self, path: Path, settings: Settings, cancel: CancelFlag | None = None) -> None:
+        """Load a model. Raises ModelError with the reason if it cannot be loaded or does not fit, Cancelled
+        if ``cancel`` was set meanwhile.
+        """
         self._model: Any = None
         self._context: Any = None
         self._batch: Any = None
@@ -80,18 +82,22 @@ class LlamaEngine:
         _start_backend()
         offload = bool(llama_cpp.llama_supports_gpu_offload())
         try:
-            self._load_model(path, settings.n_gpu_layers if offload else 0)
+            self._load_model(path, settings.n_gpu_layers if offload else 0, cancel or CancelFlag())
             self._open_context(n_ctx, settings.n_threads or physical_cores(), offload=offload)
             self._describe(path, n_ctx, offload=offload)
         except BaseException:
             self.close()
             raise
 
-    def _load_model(self, path: Path, n_gpu_layers: int) -> None:
+    def _load_model(self, path: Path, n_gpu_layers: int, cancel: CancelFlag) -> None:
         parameters = llama_cpp.llama_model_default_params()
         parameters.n_gpu_layers = n_gpu_layers if n_gpu_layers >= 0 else 10_000
+        go_on = llama_cpp.llama_progress_callback(lambda _share, _data: not cancel.is_set())
+        parameters.progress_callback = go_on
         _recent_errors.clear()
         self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
+        if cancel.is_set():
+            raise Cancelled
         if not self._model:
             raise ModelError(
                 f"llama.cpp cannot load {path.name}.",

@@ -1,5 +1,7 @@
 """Choosing the next token from logits."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from core.engine.protocol import Logits
@@ -25,3 +27,23 @@ class Sampler:
         # The smallest set whose mass reaches top_p; never empty.
         kept = order[: int(np.searchsorted(mass, self._options.top_p)) + 1]
         return int(self._random.choice(kept, p=weights[kept] / weights[kept].sum()))
+
+
+_LONGEST_LOOP = 64
+_LOOP_TOKENS = 36
+_LOOP_TIMES = 3
+
+
+def repeats_itself(tokens: Sequence[int]) -> bool:
+    """True if the end of ``tokens`` is one piece said at least three times in a row, 36 tokens or more.
+
+    Small models fall into such loops and never leave them.
+    """
+    n = len(tokens)
+    for period in range(1, min(_LONGEST_LOOP, n // _LOOP_TIMES) + 1):
+        length = max(_LOOP_TIMES * period, _LOOP_TOKENS)
+        if length <= n and all(
+            tokens[n - i] == tokens[n - i - period] for i in range(1, length - period + 1)
+        ):
+            return True
+    return False

@@ -79,3 +79,10 @@ def test_a_denial_does_not_support_its_opposite():
     strict = passage("Tenants may not keep dogs in the building.")
     assert cite("What?", "Tenants may keep dogs in the building.", [strict])[0] == ()
     assert cite("What?", "Tenants may not keep dogs in the building.", [strict])[0] != ()
+
+
+def test_the_fragment_at_the_end_of_a_cut_answer_claims_nothing():
+    answer = "Cats are allowed. The monthly rent is"
+    citations, sentences = cite("What?", answer, [PETS, RENT], cut_off=True)
+    assert [citation.document for citation in citations] == ["doc2.pdf"]
+    assert [sentence.claims for sentence in sentences] == [True, False]

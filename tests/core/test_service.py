@@ -235,7 +235,7 @@ def test_close_in_the_middle_of_everything_is_quick(tmp_path, settings):
 
 
 def test_bugs_are_told_as_bugs_and_end_only_their_task(filled, monkeypatch, caplog):
-    monkeypatch.setattr("core.pipeline.cite", lambda *_: 1 / 0)
+    monkeypatch.setattr("core.pipeline.cite", lambda *_, **__: 1 / 0)
     filled.ask("How much is the rent?")
     failed = filled.wait(QuestionFailed)
     assert failed.is_bug

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.engine.sampling import Sampler
+from core.engine.sampling import Sampler, repeats_itself
 from core.types import SamplingOptions
 
 LOGITS = np.array([0.0, 3.0, 2.9, -5.0], np.float32)
@@ -40,3 +40,16 @@ def test_logits_are_not_changed():
     logits = LOGITS.copy()
     Sampler(SamplingOptions(temperature=0.5)).pick(logits)
     assert np.array_equal(logits, LOGITS)
+
+
+def test_loops_are_noticed_and_lists_are_not():
+    rng = np.random.default_rng(0)
+    free = [int(t) for t in rng.integers(0, 1000, 200)]
+    assert not repeats_itself(free)
+    assert repeats_itself([*free, *[7] * 36])
+    assert not repeats_itself([*free, *[7] * 20])
+    piece = free[:20]
+    assert repeats_itself([*free, *piece * 3])
+    assert not repeats_itself([*free, *piece * 2])
+    assert not repeats_itself([*piece * 3, 1])
+    assert not repeats_itself([])
