@@ -50,6 +50,10 @@ class Settings:
     """At most so many passages for one question."""
     passage_tokens: int = 2048
     """Budget for the passages of one question, in tokens."""
+    kv_type: str = "f16"
+    """How the KV cache is kept: ``f16``, or ``q8_0`` for half the memory at slower prefill."""
+    idle_work: bool = True
+    """Prepare for the next question while nobody waits and the machine is on mains power."""
     ram_cache_mb: int = -1
     """Budget of the RAM tier in megabytes; 0 switches it off, -1 leaves it to Slipstream."""
     ssd_cache_mb: int = -1
@@ -85,6 +89,8 @@ class Settings:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise SettingsError(f"The setting {name} is {value}; it must be between {low} and {high}.")
+        if self.kv_type not in ("f16", "q8_0"):
+            raise SettingsError(f"The setting kv_type is {self.kv_type!r}; it must be f16 or q8_0.")
         if self.theme not in ("system", "light", "dark"):
             raise SettingsError(f"The setting theme is {self.theme!r}; it must be system, light or dark.")
 

@@ -60,6 +60,7 @@ class Workbench:
         """``ram_budget`` in bytes; without ``ssd`` nothing outlives the program."""
         self.engine = engine
         self.db = db
+        self.ram_budget = ram_budget
         root = root_key(engine.fingerprint)
         self.index = ContextIndex(root)
         self.cache = PrefixCache(engine, root, self.index.apply, ram_budget=ram_budget, ssd=ssd)
@@ -252,6 +253,20 @@ class _Reading:
 
     def _count(self, *tiers: Tier) -> int:
         return sum(view.n_tokens for view in self._views if view.tier in tiers)
+
+
+def warm_up(bench: Workbench, cancel: CancelFlag) -> None:
+    """Before the first question: bring what was used last from SSD into RAM, and read the instructions that
+    every conversation begins with. Raises Cancelled.
+    """
+    for _n_bytes in bench.cache.warm_up(bench.ram_budget // 2):
+        if cancel.is_set():
+            raise Cancelled
+    if not bench.cache.n_live_tokens:
+        for _step in bench.cache.prefill(
+            lay_out([bench.writer.head()], bench.cache.root), cancel, logits=False
+        ):
+            pass
 
 
 def settle(bench: Workbench, conversation_id: int, cancel: CancelFlag) -> None:

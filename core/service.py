@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
+
 from core import jit
 from core.config import Settings, cache_budgets, load_settings, save_settings
 from core.engine.model_files import check_model, choose_model
@@ -135,7 +137,7 @@ class Service:
         self._tickets_lock = threading.Lock()
         self._closing = threading.Event()
         self._ingest_cancel = threading.Event()
-        self._settle_cancel = CancelFlag()
+        self._idle_cancel = CancelFlag()
         self._load_cancel = CancelFlag()
         self._bench: Workbench | None = None
         self._ssd: SsdTier | None = None
@@ -153,7 +155,7 @@ class Service:
         ticket = _Ticket(next(self._numbers), question, CancelFlag())
         with self._tickets_lock:
             self._tickets[ticket.number] = ticket
-        self._settle_cancel.set()
+        self._idle_cancel.set()
         self._retrieval.put(lambda: self._for_ticket(ticket, self._find))
         return ticket.number
 
@@ -199,23 +201,33 @@ class Service:
         return True
 
     def _settle(self, conversation_id: int) -> None:
-        """On the engine thread, after the ticket has ended: nobody waits for it, and a question stops it."""
         from core.pipeline import settle
 
-        self._settle_cancel = CancelFlag()
+        self._while_idle(lambda bench, cancel: settle(bench, conversation_id, cancel))
+
+    def _warm_up(self) -> None:
+        from core.pipeline import warm_up
+
+        battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+        if self._settings.idle_work and (battery is None or battery.power_plugged):
+            self._while_idle(warm_up)
+
+    def _while_idle(self, work: "Callable[[Workbench, CancelFlag], None]") -> None:
+        """On the engine thread: work that nobody waits for. A question, a removal or the end stops it."""
+        self._idle_cancel = CancelFlag()
         with self._tickets_lock:
             waiting = bool(self._tickets)
         # A question that comes from here on sets the new flag; one that came before is in _tickets.
         if waiting or self._closing.is_set() or self._bench is None:
             return
         try:
-            settle(self._bench, conversation_id, self._settle_cancel)
+            work(self._bench, self._idle_cancel)
         except Cancelled:
-            _log.debug("a question came before the answer was settled")
+            _log.debug("idle work was stopped")
         except KnownError:
-            _log.debug("the conversation was deleted before its answer was settled")
+            _log.debug("idle work lost its object", exc_info=True)
         except EngineError:
-            _log.warning("the answer could not be settled", exc_info=True)
+            _log.warning("idle work failed", exc_info=True)
 
     def _still_there(self, context: Context, question: Question) -> Context:
         """The context without passages whose document was removed while the question waited."""
@@ -297,7 +309,7 @@ class Service:
                 disk.forget_blocks(gone, ())
             self.request_documents()
 
-        self._settle_cancel.set()
+        self._idle_cancel.set()
         self._engine.put(remove)
 
     def request_documents(self) -> None:
@@ -363,7 +375,7 @@ class Service:
                 disk.forget_blocks((), own)
             self.request_conversations()
 
-        self._settle_cancel.set()
+        self._idle_cancel.set()
         self._engine.put(delete)
 
     def forget_everything(self) -> None:
@@ -375,14 +387,14 @@ class Service:
             elif disk := self._disk_tier():
                 disk.clear()
 
-        self._settle_cancel.set()
+        self._idle_cancel.set()
         self._engine.put(forget)
 
     # --- model ------------------------------------------------------------------------------------
 
     def use_model(self, path: Path) -> None:
         """Load another GGUF: EngineReady or EngineFailed; the old one stays in use if it fails."""
-        self._settle_cancel.set()
+        self._idle_cancel.set()
         self._engine.put(lambda: self._load(str(path)))
 
     def _load(self, wanted: str) -> None:
@@ -411,6 +423,7 @@ class Service:
         if stored.model != wanted:  # it loads, so it is the one to start with next time
             save_settings(self._data_dir, stored.with_(model=wanted))
         self._emit(EngineReady(self._bench.info))
+        self._engine.put(self._warm_up)
 
     def _open_bench(self, path: Path) -> "Workbench":
         from core.engine.llama import LlamaEngine
@@ -454,7 +467,7 @@ class Service:
         self._closing.set()
         self._load_cancel.set()
         self._ingest_cancel.set()
-        self._settle_cancel.set()
+        self._idle_cancel.set()
         with self._tickets_lock:
             for ticket in self._tickets.values():
                 ticket.cancel.set()

@@ -10,6 +10,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ingest.add_argument("paths", nargs="+", metavar="PATH")
     ingest.add_argument("--json", action="store_true")
+    cache = benches.add_parser("cache", help="the tiers: restart, switching, restore, save, eviction")
+    cache.add_argument("--json", action="store_true")
     ask = benches.add_parser("ask", help="the same questions cold and with reuse, in pairs")
     ask.add_argument("paths", nargs="+", metavar="PATH")
     ask.add_argument("--questions", required=True, metavar="FILE", help="one question a line")

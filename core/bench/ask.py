@@ -20,7 +20,9 @@ from core.types import AnswerDone, Question, RequestMetrics, Scope
 _RAM_BUDGET = 2 << 30
 
 
-def measure(paths: Sequence[str], questions: str, limit: int, settings: Settings) -> dict[str, float | int]:
+def measure(
+    paths: Sequence[str], questions: str, limit: int, settings: Settings
+) -> dict[str, float | int | str]:
     """The whole list with reuse, each question building on what those before it left, then cold.
 
     Reuse has the RAM tier; nothing is written to disk. Cold forgets everything before each question.

@@ -3,13 +3,16 @@
 import argparse
 import json
 
-from core.bench import ask, ingest
+from core.bench import ask, cache, ingest
 from core.config import Settings
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    result: dict[str, float | int | str]
     if arguments.bench == "ingest":
         result = ingest.measure(arguments.paths)
+    elif arguments.bench == "cache":
+        result = cache.measure(settings)
     else:
         result = ask.measure(arguments.paths, arguments.questions, arguments.limit, settings)
     if arguments.json:

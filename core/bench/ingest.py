@@ -15,7 +15,7 @@ from core.store.database import open_database
 _PAIRS = 3
 
 
-def measure(paths: Sequence[str]) -> dict[str, float | int]:
+def measure(paths: Sequence[str]) -> dict[str, float | int | str]:
     """Medians of three pairs, taken in turn so that a drifting machine hits both alike."""
     chosen = [Path(path) for path in paths]
     files = [

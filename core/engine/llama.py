@@ -30,7 +30,9 @@ _log = logging.getLogger(__name__)
 _SEQUENCE = 0
 _TEMPORARY = 1
 _ABORTED = 2  # llama_decode: stopped by the abort callback
-_F16 = 1  # ggml_type
+_KV_TYPES = {"f16": 1, "q8_0": 8}  # ggml_type
+_Q8_0_BYTES = 34 / 64
+"""Bytes of a q8_0 value against one of f16: 32 values and a scale take 34 bytes."""
 _TYPE_NAMES = {"bos": llama_cpp.llama_vocab_bos, "eos": llama_cpp.llama_vocab_eos}
 
 
@@ -70,7 +72,8 @@ class LlamaEngine:
         self._batch: Any = None
         header = check_model(path)
         n_ctx = min(settings.n_ctx, header.n_ctx_train or settings.n_ctx)
-        needed = header.size + n_ctx * header.kv_bytes_per_token
+        kv_bytes = header.kv_bytes_per_token * (_Q8_0_BYTES if settings.kv_type == "q8_0" else 1.0)
+        needed = header.size + int(n_ctx * kv_bytes)
         memory = total_memory()
         if memory and needed > memory:
             raise ModelError(
@@ -83,7 +86,9 @@ class LlamaEngine:
         offload = bool(llama_cpp.llama_supports_gpu_offload())
         try:
             self._load_model(path, settings.n_gpu_layers if offload else 0, cancel or CancelFlag())
-            self._open_context(n_ctx, settings.n_threads or physical_cores(), offload=offload)
+            self._open_context(
+                n_ctx, settings.kv_type, settings.n_threads or physical_cores(), offload=offload
+            )
             self._describe(path, n_ctx, offload=offload)
         except BaseException:
             self.close()
@@ -113,7 +118,7 @@ class LlamaEngine:
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
 
-    def _open_context(self, n_ctx: int, n_threads: int, *, offload: bool) -> None:
+    def _open_context(self, n_ctx: int, kv_type: str, n_threads: int, *, offload: bool) -> None:
         parameters = llama_cpp.llama_context_default_params()
         parameters.n_ctx = n_ctx
         parameters.n_batch = parameters.n_ubatch = MAX_CHUNK_TOKENS
@@ -124,7 +129,7 @@ class LlamaEngine:
         # which it is not without (logits 1.0 to 1.7 off on Gemma 3, and no call says so). It costs memory.
         parameters.swa_full = True
         parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
-        parameters.type_k = parameters.type_v = _F16
+        parameters.type_k = parameters.type_v = _KV_TYPES[kv_type]
         parameters.offload_kqv = offload
         parameters.n_threads = parameters.n_threads_batch = n_threads
         self._context = llama_cpp.llama_init_from_model(self._model, parameters)

@@ -339,14 +339,17 @@ class PrefixCache:
     def warm_up(self, n_bytes: int) -> Iterator[int]:
         """Bring what is on SSD into RAM, the latest used first, up to ``n_bytes``; yields bytes so far."""
         done = 0
-        by_use = sorted(self._tree.nodes.values(), key=lambda node: (-node.used_at, node.depth))
-        for node in by_use:
+        on_disk = [node for node in self._tree.nodes.values() if node.ram is None and node.on_ssd]
+        for node in sorted(on_disk, key=lambda node: (-node.file_used_at, node.depth)):
             if done + node.n_bytes > n_bytes:
                 return
-            if node.ram is None and node.on_ssd:
-                snapshot = self._read(node)
-                if snapshot is not None and self._ram.put(node, snapshot.copy()):
-                    done += len(snapshot)
+            if self._tree.get(node.key) is not node:
+                continue  # it went with a damaged one
+            snapshot = self._read(node)
+            if snapshot is None:
+                self._lose_snapshots(node)
+            elif self._ram.put(node, snapshot.copy()):
+                done += len(snapshot)
             yield done
 
     # --- forgetting --------------------------------------------------------------------------------------
@@ -413,5 +416,6 @@ class PrefixCache:
             block_id=info.block_id,
             on_ssd=True,
             n_bytes=info.n_bytes,
+            file_used_at=info.used_at,
         )
         self._tree.add(node)

@@ -30,6 +30,8 @@ class Node:
     on_ssd: bool = False
     n_bytes: int = 0
     """Size of its snapshot; 0 until there was one."""
+    file_used_at: float = 0.0
+    """Unix time at which its snapshot on SSD was used last; 0 if it came there in this run."""
     prefill_s: float = 0.0
     """What computing it took; 0 if that was in another run of the program."""
     save_tried: bool = False

@@ -11,9 +11,11 @@ import pytest
 from core.config import Settings, sample_documents
 from core.engine.llama import LlamaEngine
 from core.engine.protocol import CancelFlag
+from core.engine.snapshots import SnapshotStore
+from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled, KnownError, PromptTooLong
 from core.ingest.library import ingest
-from core.pipeline import Workbench, answer, settle
+from core.pipeline import Workbench, answer, settle, warm_up
 from core.retrieval.search import Searcher
 from core.store.database import open_database
 from core.store.documents import DocumentStore
@@ -328,6 +330,24 @@ def test_switching_conversations_costs_a_restore(tiny, library):
             assert metrics.n_prefilled_tokens < 250
             assert metrics.n_live_tokens + metrics.n_ram_tokens > 600
             assert metrics.saved_ms > 0
+
+
+def test_warm_up_reads_the_instructions_and_what_was_used_last(tiny, library, tmp_path):
+    with open_database(library) as db:
+        ssd = SsdTier(SnapshotStore(tmp_path, 1 << 30, 1 << 40, pytest.fail))
+        first = Workbench(tiny, db, ram_budget=1 << 30, ssd=ssd)
+        ask(first, CONVERSATIONS[0][0])
+        first.cache.retire()
+        ssd.close()
+        ssd = SsdTier(SnapshotStore(tmp_path, 1 << 30, 1 << 40, pytest.fail))
+        second = Workbench(tiny, db, ram_budget=1 << 30, ssd=ssd)
+        warm_up(second, CancelFlag())
+        assert second.cache.n_ram_bytes > 1_000_000
+        metrics = done(ask(second, CONVERSATIONS[0][0])[0]).metrics
+        assert metrics.n_live_tokens > 0
+        assert metrics.n_ram_tokens > metrics.n_live_tokens
+        assert metrics.n_ssd_tokens == 0
+        ssd.close()
 
 
 def test_another_model_starts_a_new_branch(bench, tmp_path, embedded_model):

@@ -74,6 +74,15 @@ def test_any_cycle_gives_the_logits_of_a_cold_run_to_the_bit(engine):
     assert tiers[Tier.PREFILLED] > 60
 
 
+def test_a_quantized_cache_is_exact_too(tiny_model):
+    engine = LlamaEngine(tiny_model, Settings(n_ctx=4096, kv_type="q8_0"))
+    try:
+        tiers = check_cycles(engine, 40, ram_budget=40 << 20)
+        assert tiers[Tier.RAM] > 20
+    finally:
+        engine.close()
+
+
 @pytest.mark.parametrize("window", [64, 512])
 def test_sliding_windows_are_exact_too(window, embedded_model, tmp_path):
     model = model_files.sliding_window(embedded_model, tmp_path / "window.gguf", window)
@@ -199,10 +208,11 @@ def test_a_context_that_does_not_fit_the_machine_is_refused(tiny_model, monkeypa
         LlamaEngine(tiny_model, Settings())
 
 
-def test_another_context_size_is_another_maker(engine, tiny_model):
-    other = LlamaEngine(tiny_model, Settings(n_ctx=2048))
-    try:
-        assert other.fingerprint != engine.fingerprint
-        assert other.tokenizer_id == engine.tokenizer_id
-    finally:
-        other.close()
+def test_other_settings_are_another_maker(engine, tiny_model):
+    for settings in (Settings(n_ctx=2048), Settings(n_ctx=4096, kv_type="q8_0")):
+        other = LlamaEngine(tiny_model, settings)
+        try:
+            assert other.fingerprint != engine.fingerprint
+            assert other.tokenizer_id == engine.tokenizer_id
+        finally:
+            other.close()
