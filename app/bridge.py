@@ -123,6 +123,9 @@ class ServiceBridge(QObject):
     def request_passage(self, document_id: int, block_id: str, quote: str) -> None:
         self._call(lambda service: service.request_passage(document_id, block_id, quote))
 
+    def forget_everything(self) -> None:
+        self._call(lambda service: service.forget_everything())
+
     def use_model(self, path: Path) -> None:
         self._call(lambda service: service.use_model(path))
 

@@ -7,8 +7,8 @@ from app.instrument import Instrument, Legend, tokens_by_tier
 from app.theme import SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import Label
-from app.wording import cost_sentence, metric_rows, miss_sentence, reading, session_rows, speed
-from core.types import SessionTotals
+from app.wording import cache_rows, cost_sentence, metric_rows, miss_sentence, reading, session_rows, speed
+from core.types import CacheState, SessionTotals
 
 
 class NumberTable(QWidget):
@@ -80,11 +80,17 @@ class Inspector(QScrollArea):
         column.addWidget(self._session_heading)
         self.session = NumberTable(theme)
         column.addWidget(self.session)
+        column.addSpacing(16)
+        self._kept_heading = Label(theme, "Kept for later", bold=True)
+        column.addWidget(self._kept_heading)
+        self.kept = NumberTable(theme)
+        column.addWidget(self.kept)
         column.addStretch(1)
         self.setWidget(inner)
         self._show_chunk("")
         self.show_turn(None)
         self.set_totals(SessionTotals())
+        self.set_kept(None)
 
     def show_turn(self, turn: TurnState | None) -> None:
         """Show what a turn costs or did cost. Cheap enough to call for every progress."""
@@ -111,6 +117,11 @@ class Inspector(QScrollArea):
         self._session_heading.setVisible(totals.n_questions > 0)
         self.session.set_rows(session_rows(totals))
         self.session.setVisible(totals.n_questions > 0)
+
+    def set_kept(self, state: CacheState | None) -> None:
+        rows = cache_rows(state) if state is not None else []
+        self._kept_heading.setVisible(bool(rows))
+        self.kept.set_rows(rows)
 
     def _sentence(self, turn: TurnState | None) -> str:
         if turn is None:

@@ -33,6 +33,7 @@ from app.widgets import Problem, TextButton, confirm
 from core.config import Settings, WindowOptions, save_settings
 from core.errors import SettingsError, SlipstreamError
 from core.types import (
+    CacheState,
     ConversationInfo,
     ConversationLoaded,
     ConversationsChanged,
@@ -171,6 +172,8 @@ class MainWindow(QMainWindow):
             case PassageLoaded():
                 self.shell.show_right(True)  # first: where to scroll depends on its size
                 self.right.show_passage(event.passage)
+            case CacheState():
+                self.right.set_kept(event)
             case Notice():
                 self._show_problem(Problem(self._theme, event.message, event.hint, event.details))
             case _:
@@ -299,6 +302,7 @@ class MainWindow(QMainWindow):
         self._dialog = SettingsDialog(self._theme, self._settings, self._model, self)
         self._dialog.changed.connect(self._change_settings)
         self._dialog.model_chosen.connect(self._use_model)
+        self._dialog.forget.connect(self._bridge.forget_everything)
         self._dialog.exec()
         self._dialog.deleteLater()
         self._dialog = None

@@ -10,7 +10,7 @@ from app.theme import INTERFACE_PX, READING_PX, SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import ElidedLabel, EmptyState, IconButton, Label, TextButton
 from app.wording import has_headings, page_name, place_name, unwrapped
-from core.types import PassageText, SessionTotals
+from core.types import CacheState, PassageText, SessionTotals
 
 SOURCES, DOCUMENT, INSPECTOR = range(3)
 DOCUMENT_PX = 14
@@ -250,6 +250,9 @@ class RightPane(QWidget):
         """Time passed for a turn that is being read."""
         if turn is self._turn and self.inspector.isVisible():
             self.inspector.show_turn(turn)
+
+    def set_kept(self, state: CacheState) -> None:
+        self.inspector.set_kept(state)
 
     def set_totals(self, totals: SessionTotals) -> None:
         self.inspector.set_totals(totals)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme import SMALL_PX, Theme
-from app.widgets import ElidedLabel, Label, TextButton
+from app.widgets import ElidedLabel, Label, TextButton, confirm
 from core.config import Settings
 from core.types import ModelInfo
 
@@ -34,6 +34,8 @@ class SettingsDialog(QDialog):
 
     changed = Signal(object)
     """Carries the new `Settings`."""
+    forget = Signal()
+    """Everything the model has read is to be forgotten."""
     model_chosen = Signal(object)
     """Carries the `Path` of a GGUF."""
 
@@ -82,6 +84,12 @@ class SettingsDialog(QDialog):
         ):
             form.addRow(words, box)
             box.currentIndexChanged.connect(self._change)
+        forget = TextButton(theme, "Forget what was read…", tip="Empty the cache, in memory and on disk")
+        forget.clicked.connect(self._forget)
+        row = QHBoxLayout()
+        row.addWidget(forget)
+        row.addStretch(1)
+        form.addRow("Cache", row)
         column.addLayout(form)
         column.addWidget(
             Label(theme, "Your documents and questions stay on this computer.", kind="muted", size=SMALL_PX)
@@ -126,6 +134,14 @@ class SettingsDialog(QDialog):
             answer_tokens=self.length_box.currentData(),
         )
         self.changed.emit(self._settings)
+
+    def _forget(self) -> None:
+        explanation = (
+            "The library and the conversations stay. The model will have to read your documents again, "
+            "so the next answers take longer."
+        )
+        if confirm(self, "Forget what the model has read?", explanation, "Forget"):
+            self.forget.emit()
 
     def _choose(self) -> None:
         path = choose_model(self)

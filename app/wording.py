@@ -6,6 +6,7 @@ from pathlib import Path
 
 from core.types import (
     AnswerSentence,
+    CacheState,
     ChunkView,
     DocumentInfo,
     IngestProgress,
@@ -163,6 +164,17 @@ def session_rows(totals: SessionTotals) -> list[tuple[str, str]]:
         ("Hit ratio", share(totals.hit_ratio, totals.n_cached_tokens, totals.n_prompt_tokens)),
         ("Prefill saved", f"about {seconds(totals.saved_ms / 1000)}" if totals.saved_ms >= 1 else "none yet"),
     ]
+
+
+def cache_rows(state: CacheState) -> list[tuple[str, str]]:
+    """What is kept outside the model, each with the limit it has."""
+    rows = []
+    if state.ram_budget:
+        rows.append(("In memory", f"{size(state.ram_bytes)} of {size(state.ram_budget)}"))
+    if state.ssd_budget:
+        rows.append(("On disk", f"{size(state.ssd_bytes)} of {size(state.ssd_budget)}"))
+        rows.append(("Written today", size(state.ssd_written_today)))
+    return rows
 
 
 def document_facts(document: DocumentInfo) -> str:

@@ -31,6 +31,7 @@ from core.store.database import Database, open_database
 from core.store.documents import DocumentStore
 from core.types import (
     AnswerDone,
+    CacheState,
     Context,
     ConversationLoaded,
     ConversationsChanged,
@@ -204,6 +205,22 @@ class Service:
         from core.pipeline import settle
 
         self._while_idle(lambda bench, cancel: settle(bench, conversation_id, cancel))
+        self._tell_cache_state()
+
+    def _tell_cache_state(self) -> None:
+        if self._bench is None:
+            return
+        ssd = self._ssd
+        self._emit(
+            CacheState(
+                n_chunks=len(self._bench.cache),
+                ram_bytes=self._bench.cache.n_ram_bytes,
+                ram_budget=self._bench.ram_budget,
+                ssd_bytes=ssd.n_bytes if ssd else 0,
+                ssd_budget=ssd.budget if ssd else 0,
+                ssd_written_today=ssd.bytes_written_today if ssd else 0,
+            )
+        )
 
     def _warm_up(self) -> None:
         from core.pipeline import warm_up
@@ -211,6 +228,7 @@ class Service:
         battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
         if self._settings.idle_work and (battery is None or battery.power_plugged):
             self._while_idle(warm_up)
+            self._tell_cache_state()
 
     def _while_idle(self, work: "Callable[[Workbench, CancelFlag], None]") -> None:
         """On the engine thread: work that nobody waits for. A question, a removal or the end stops it."""
@@ -308,6 +326,7 @@ class Service:
             elif disk := self._disk_tier():
                 disk.forget_blocks(gone, ())
             self.request_documents()
+            self._tell_cache_state()
 
         self._idle_cancel.set()
         self._engine.put(remove)
@@ -386,6 +405,7 @@ class Service:
                 self._bench.cache.forget_everything()
             elif disk := self._disk_tier():
                 disk.clear()
+            self._tell_cache_state()
 
         self._idle_cancel.set()
         self._engine.put(forget)

@@ -533,6 +533,19 @@ class PassageLoaded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CacheState(Event):
+    """What the prefix cache keeps outside the model context; told after every answer and removal."""
+
+    n_chunks: int
+    ram_bytes: int
+    ram_budget: int
+    ssd_bytes: int
+    ssd_budget: int
+    """0 if the tier is off."""
+    ssd_written_today: int
+
+
+@dataclass(frozen=True, slots=True)
 class Notice(Event):
     """Something the user should see that belongs to no question (a failed task, a bug)."""
 

@@ -223,7 +223,7 @@ class PrefixCache:
             self._cut_live(0)
             return 0
         if n_chunks < len(self._live):
-            for node in self._live[n_chunks:]:
+            for node in self._live:  # what stays live as well: a snapshot needs those it follows
                 if not node.on_ssd:
                     self._save(node)
             self._submit(self._live)

@@ -106,7 +106,7 @@ class SnapshotStore:
         self.on_evict: Callable[[bytes], None] = lambda _key: None
         self.protected: Callable[[bytes], bool] = lambda _key: False
         self._folder = folder
-        self._budget_bytes = budget_bytes
+        self.budget_bytes = budget_bytes
         self._daily_write_bytes = daily_write_bytes
         self._notify = notify
         self._lock = threading.RLock()
@@ -141,7 +141,7 @@ class SnapshotStore:
             self._load()
             self._day = _read_day(self._folder / _DAY_FILE)
             self.enabled = self.writable = True
-            self._evict(self._victims(self._n_bytes - self._budget_bytes, set()) or [])
+            self._evict(self._victims(self._n_bytes - self.budget_bytes, set()) or [])
 
     def _load(self) -> None:
         """Read all headers into the catalog; delete every file that is not reached from its root."""
@@ -371,7 +371,7 @@ class SnapshotStore:
 
     def _make_room(self, info: SnapshotInfo) -> bool:
         """Whether ``info`` may be written, after evicting what must go for it."""
-        if not self.writable or info.key in self._writing or info.file_bytes > self._budget_bytes:
+        if not self.writable or info.key in self._writing or info.file_bytes > self.budget_bytes:
             return False
         parent = self._catalog.get(info.parent)
         if info.parent != info.root and (parent is None or parent.root != info.root):
@@ -379,7 +379,7 @@ class SnapshotStore:
         if self._written_today() + info.file_bytes > self._daily_write_bytes:
             return False
         needed = {info.parent, *(writing.info.parent for writing in self._writing.values())}
-        victims = self._victims(self.n_bytes + info.file_bytes - self._budget_bytes, needed)
+        victims = self._victims(self.n_bytes + info.file_bytes - self.budget_bytes, needed)
         if victims is None:
             return False
         self._evict(victims)

@@ -32,6 +32,11 @@ class SsdTier:
         return self._store.enabled
 
     @property
+    def budget(self) -> int:
+        """Bytes; 0 while the tier is off."""
+        return self._store.budget_bytes if self._store.enabled else 0
+
+    @property
     def n_bytes(self) -> int:
         return self._store.n_bytes
 

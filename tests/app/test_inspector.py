@@ -2,7 +2,7 @@ import pytest
 
 from app.inspector import Inspector
 from app.turns import TurnState, counted
-from core.types import SessionTotals, Turn
+from core.types import CacheState, SessionTotals, Turn
 
 
 @pytest.fixture
@@ -52,3 +52,17 @@ def test_the_session_has_its_base(inspector, parts):
 
 def test_nothing_asked_yet(inspector):
     assert "Ask something" in inspector.sentence.text()
+
+
+def test_what_is_kept_stands_with_its_limits(theme, qtbot):
+    inspector = Inspector(theme)
+    qtbot.addWidget(inspector)
+    assert inspector.kept.isHidden()
+    inspector.set_kept(CacheState(12, 184_000_000, 4_200_000_000, 310_000_000, 8_000_000_000, 120_000_000))
+    assert inspector.kept.rows() == [
+        ("In memory", "184 MB of 4.2 GB"),
+        ("On disk", "310 MB of 8.0 GB"),
+        ("Written today", "120 MB"),
+    ]
+    inspector.set_kept(CacheState(12, 184_000_000, 4_200_000_000, 0, 0, 0))
+    assert [name for name, _ in inspector.kept.rows()[:1]] == ["In memory"]

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app import settings_dialog
 from app.settings_dialog import SettingsDialog
@@ -39,3 +40,18 @@ def test_it_says_what_became_of_a_model(dialog):
     assert dialog.note.isVisible()
     dialog.show_model(ModelInfo("Tiny", "/m.gguf", 1, 512, "CPU", "It is often wrong. Take another."))
     assert dialog.note.text() == "It is often wrong. Take another."
+
+
+def test_forgetting_is_asked_about_first(theme, qtbot, monkeypatch):
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    dialog = SettingsDialog(theme, Settings(), None, parent)
+    forgotten = []
+    dialog.forget.connect(lambda: forgotten.append(True))
+    button = next(b for b in dialog.findChildren(QPushButton) if b.text().startswith("Forget"))
+    monkeypatch.setattr("app.settings_dialog.confirm", lambda *_: False)
+    button.click()
+    assert forgotten == []
+    monkeypatch.setattr("app.settings_dialog.confirm", lambda *_: True)
+    button.click()
+    assert forgotten == [True]

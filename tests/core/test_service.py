@@ -10,9 +10,12 @@ from core import service as service_module
 from core.config import Settings, load_settings, sample_documents
 from core.errors import BugError, KnownError
 from core.service import Service
+from core.store.conversations import ConversationStore
+from core.store.database import open_database
 from core.types import (
     AnswerDone,
     AnswerText,
+    CacheState,
     ConversationLoaded,
     ConversationsChanged,
     EngineFailed,
@@ -249,3 +252,36 @@ def test_errors_are_sorted():
     known = KnownError("x")
     assert service_module.as_slipstream_error(known) is known
     assert isinstance(service_module.as_slipstream_error(ValueError("x")), BugError)
+
+
+def test_what_is_kept_is_told_and_can_be_forgotten(filled, tmp_path):
+    filled.ask("How much is the rent of flat 3?")
+    filled.wait(AnswerDone)
+    state = filled.wait(CacheState, lambda event: event.ram_bytes > 0)
+    assert state.n_chunks > 0
+    assert state.ram_bytes <= state.ram_budget
+    filled.service.forget_everything()
+    state = filled.wait(CacheState, lambda event: event.ram_bytes == 0)
+    assert (state.n_chunks, state.ssd_bytes) == (0, 0)
+    assert list((tmp_path / "data" / "snapshots").glob("*.kv")) == []
+    filled.ask("How much is the rent of flat 3?")
+    assert filled.wait(AnswerDone).turn.answer.metrics.n_ram_tokens == 0
+
+
+def test_a_deleted_conversation_leaves_no_snapshot_of_its_words(filled, tmp_path):
+    filled.ask("How much is the rent of flat 3?")
+    done = filled.wait(AnswerDone)
+    filled.ask("Who approves a journey abroad?")
+    other = filled.wait(AnswerDone)
+    filled.service.delete_conversation(done.conversation_id)
+    filled.wait(
+        ConversationsChanged, lambda event: [c.id for c in event.conversations] == [other.conversation_id]
+    )
+    elements = {
+        node.element for node in filled.service._bench.cache._tree.nodes.values() if not node.block_id
+    }
+    filled.service.close()
+    with open_database(tmp_path / "data") as db:
+        kept = ConversationStore(db).ledger(other.conversation_id)
+    own = {segment.element for _, ledger in kept for segment in ledger}
+    assert elements <= own, "only the instructions and the other conversation are left"

@@ -295,6 +295,15 @@ def test_switching_between_conversations_restores_from_ram():
     assert memory.n_prefilled - before == 3 * 40
 
 
+def test_a_shared_beginning_that_stays_live_does_not_keep_the_rest_from_being_saved():
+    memory = FakeMemory(can_cut=True)
+    cache = PrefixCache(memory, b"root", lambda _: None, ram_budget=10**6)
+    cache.rates.loading_pays = lambda *_: True
+    run(cache, [6, 1, 2, 0])
+    run(cache, [6, 3, 0])  # the first chunk is never cut
+    assert [step.tier for step in run(cache, [6, 1, 2, 5])] == [Tier.RAM, Tier.RAM, Tier.PREFILLED]
+
+
 def test_the_least_valuable_leaf_leaves_first():
     cache = PrefixCache(
         FakeMemory(can_cut=True), b"root", lambda _: None, ram_budget=(300 + 130 + 40 + 7) * 8
