@@ -14,7 +14,7 @@ from core.citations import cite
 from core.engine.chat_format import PLAIN, chat_format
 from core.engine.prefix_cache import PrefillStep, PrefixCache, root_key
 from core.engine.protocol import CancelFlag, Engine
-from core.engine.sampling import Sampler, repeats_itself
+from core.engine.sampling import Sampler, repeats_itself, repeats_lines
 from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled, KnownError, PromptTooLong, StoreError
 from core.index import ContextIndex
@@ -144,10 +144,12 @@ def answer(
                 pieces.append(text)
                 yield AnswerText(ticket, text)
             bench.cache.tend()  # save what was read, a chunk at a time, now that the first word is there
-        if repeats_itself(said):
-            finish = FinishReason.REPETITION
-        elif len(said) < question.max_tokens:
-            finish = FinishReason.STOP
+            if repeats_itself(said) or ("\n" in text and repeats_lines("".join(pieces))):
+                finish = FinishReason.REPETITION
+                break
+        else:
+            if len(said) < question.max_tokens:
+                finish = FinishReason.STOP
     except Cancelled:
         if not said:
             raise
@@ -361,19 +363,13 @@ def _compacted(bench: Workbench, conversation_id: int, room: int) -> tuple[Segme
 
 
 def _sample(bench: Workbench, question: Question, cancel: CancelFlag) -> Iterator[int]:
-    """The answer's tokens; ends at an end token, at ``max_tokens`` (the draft left room for them), or when
-    the model goes round in circles.
-    """
+    """The answer's tokens; ends at an end token or at ``max_tokens``, for which the draft left room."""
     sampler = Sampler(question.sampling)
-    said: list[int] = []
     for n in range(question.max_tokens):
         token = sampler.pick(bench.engine.logits())
         if bench.engine.is_end(token):
             return
         yield token
-        said.append(token)
-        if repeats_itself(said):
-            return
         if n + 1 < question.max_tokens:
             bench.cache.decode(token, cancel)
 

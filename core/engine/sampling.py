@@ -1,5 +1,6 @@
 """Choosing the next token from logits."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,6 +33,9 @@ class Sampler:
 _LONGEST_LOOP = 64
 _LOOP_TOKENS = 36
 _LOOP_TIMES = 3
+_SHORTEST_LINE = 8
+"""Letters; shorter lines may well be said three times (a table of yes and no)."""
+_NO_LETTER = re.compile(r"[\W\d_]+")
 
 
 def repeats_itself(tokens: Sequence[int]) -> bool:
@@ -47,3 +51,10 @@ def repeats_itself(tokens: Sequence[int]) -> bool:
         ):
             return True
     return False
+
+
+def repeats_lines(text: str) -> bool:
+    """True if the last three whole lines say the same but for their numbers: a list that has run away."""
+    whole = text[: text.rfind("\n") + 1].splitlines()
+    last = [said for line in whole if (said := _NO_LETTER.sub("", line))][-_LOOP_TIMES:]
+    return len(last) == _LOOP_TIMES and len(set(last)) == 1 and len(last[0]) >= _SHORTEST_LINE

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.engine.sampling import Sampler, repeats_itself
+from core.engine.sampling import Sampler, repeats_itself, repeats_lines
 from core.types import SamplingOptions
 
 LOGITS = np.array([0.0, 3.0, 2.9, -5.0], np.float32)
@@ -53,3 +53,13 @@ def test_loops_are_noticed_and_lists_are_not():
     assert not repeats_itself([*free, *piece * 2])
     assert not repeats_itself([*piece * 3, 1])
     assert not repeats_itself([])
+
+
+def test_runaway_lists_are_noticed():
+    runaway = "".join(f"{n}. The deposit of flat 5 paid back.\n" for n in range(8, 11))
+    assert repeats_lines(runaway)
+    assert repeats_lines("A list:\n\n" + runaway)
+    assert not repeats_lines(runaway[:-1]), "the last line may still become another"
+    assert not repeats_lines(runaway + "11. Something else.\n")
+    assert not repeats_lines("yes\nyes\nyes\n")
+    assert not repeats_lines("")
