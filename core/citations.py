@@ -12,9 +12,11 @@ from itertools import pairwise
 from core.text import content_terms, sentences, stem, terms
 from core.types import AnswerSentence, Citation, Passage
 
-_ENOUGH = 0.6
+_ENOUGH = 0.7
 """Share of a sentence's terms that a stretch of a passage must hold."""
-_FEW_TERMS = 3
+_ENOUGH_WITH_QUESTION = 0.6
+"""The same for a single term together with those of the question."""
+_FEW_TERMS = 4
 """A sentence with so few terms needs all of them; a longer one at least those with a digit."""
 _AS_GOOD = 0.9
 """A second passage is cited as well if it holds nearly as much as the best one."""
@@ -66,7 +68,7 @@ def cite(
 ) -> tuple[tuple[Citation, ...], tuple[AnswerSentence, ...]]:
     """Citations of an answer, numbered by first use, and its sentences with their numbers.
 
-    A sentence is supported if a stretch of a passage holds at least 60 % of its terms, among them every
+    A sentence is supported if a stretch of a passage holds at least 70 % of its terms, among them every
     one with a digit, and neither or both deny something. A single term ("Paris.") says too little by
     itself: the terms of the question count as well then. A sentence without any ("Yes.") claims nothing
     that could be looked up; neither does the last one of an answer that was ``cut_off``.
@@ -101,7 +103,7 @@ def _supporting(own: frozenset[str], asked: frozenset[str], stretches: Sequence[
     best: dict[int, tuple[float, _Stretch]] = {}
     for stretch in stretches:
         share = len(wanted & stretch.terms) / len(wanted)
-        if share < _ENOUGH or not needed <= stretch.terms:
+        if share < (_ENOUGH_WITH_QUESTION if len(own) == 1 else _ENOUGH) or not needed <= stretch.terms:
             continue
         if stretch.passage not in best or share > best[stretch.passage][0]:
             best[stretch.passage] = (share, stretch)

@@ -136,7 +136,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     start = 0
     for match in _SENTENCE_END.finditer(text):
         if match.group() == "\n":
-            ends = _line_ends_sentence(text, start, match.start())
+            ends = _line_ends_sentence(text, match.start())
         elif text[match.start()] == "." and match.group()[1:2] != ".":
             ends = _full_stop_ends_sentence(text, match.start(), match.end())
         else:
@@ -156,9 +156,9 @@ def _append_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: in
         spans.append((begin, stop))
 
 
-def _line_ends_sentence(text: str, start: int, newline: int) -> bool:
-    line_start = max(text.rfind("\n", 0, newline) + 1, start)
-    line = text[line_start:newline].strip()
+def _line_ends_sentence(text: str, newline: int) -> bool:
+    # The whole line, also where the sentence began in the middle of it: its length tells hard-wrapped prose.
+    line = text[text.rfind("\n", 0, newline) + 1 : newline].strip()
     following = text[newline + 1 : newline + 200].lstrip(" \t")
     if not line or not following or following.startswith(("\n", "\r\n")):
         return True

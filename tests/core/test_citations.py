@@ -86,3 +86,11 @@ def test_the_fragment_at_the_end_of_a_cut_answer_claims_nothing():
     citations, sentences = cite("What?", answer, [PETS, RENT], cut_off=True)
     assert [citation.document for citation in citations] == ["doc2.pdf"]
     assert [sentence.claims for sentence in sentences] == [True, False]
+
+
+def test_who_does_what_is_not_mixed_up():
+    repairs = passage(
+        "The landlord keeps in repair the roof, the outside walls, the windows and the heating."
+    )
+    assert cite("What?", "The tenant keeps the roof in repair.", [repairs])[0] == ()
+    assert cite("What?", "The landlord keeps the roof in repair.", [repairs])[0] != ()

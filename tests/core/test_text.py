@@ -144,3 +144,13 @@ def test_other_number():
         assert other_number(one) == many
         assert other_number(many) == one
     assert other_number("模型") == other_number("e4") == other_number("is") == ""
+
+
+def test_hard_wrapped_prose_is_not_cut_at_its_line_ends():
+    text = (
+        "The cellar compartment marked 3 belongs to the flat. The tenancy begins on 1\n"
+        "March 2026 and runs for 24 months. It ends on 28\nFebruary.\n\nPets\nAsk first."
+    )
+    assert [text[a:b].replace("\n", " ") for a, b in sentences(text)][1] == (
+        "The tenancy begins on 1 March 2026 and runs for 24 months."
+    )
