@@ -20,6 +20,8 @@ _FEW_TERMS = 4
 """A sentence with so few terms needs all of them; a longer one at least those with a digit."""
 _AS_GOOD = 0.9
 """A second passage is cited as well if it holds nearly as much as the best one."""
+_TERMS_FOR_A_PAIR = 6
+"""A shorter sentence says one thing: from two sentences of a passage it could be pieced together wrongly."""
 _MOST_PER_SENTENCE = 2
 _NO_CLAIM = frozenset(
     map(
@@ -61,6 +63,7 @@ class _Stretch:
     end: int
     terms: frozenset[str]
     negated: bool
+    is_pair: bool = False
 
 
 def cite(
@@ -102,6 +105,8 @@ def _supporting(own: frozenset[str], asked: frozenset[str], stretches: Sequence[
     wanted = own | asked if len(own) == 1 else own
     best: dict[int, tuple[float, _Stretch]] = {}
     for stretch in stretches:
+        if stretch.is_pair and len(own) < _TERMS_FOR_A_PAIR:
+            continue
         share = len(wanted & stretch.terms) / len(wanted)
         if share < (_ENOUGH_WITH_QUESTION if len(own) == 1 else _ENOUGH) or not needed <= stretch.terms:
             continue
@@ -121,7 +126,7 @@ def _stretches(index: int, passage: Passage) -> list[_Stretch]:
     spans = sentences(text)
     singles = [_Stretch(index, a, b, _terms(text[a:b]), _negated(text[a:b])) for a, b in spans]
     pairs = [
-        _Stretch(index, one.start, two.end, one.terms | two.terms, negated=one.negated or two.negated)
+        _Stretch(index, one.start, two.end, one.terms | two.terms, one.negated or two.negated, is_pair=True)
         for one, two in pairwise(singles)
     ]
     return singles + pairs

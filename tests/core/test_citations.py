@@ -94,3 +94,10 @@ def test_who_does_what_is_not_mixed_up():
     )
     assert cite("What?", "The tenant keeps the roof in repair.", [repairs])[0] == ()
     assert cite("What?", "The landlord keeps the roof in repair.", [repairs])[0] != ()
+
+
+def test_a_short_statement_is_not_pieced_together_from_two_sentences():
+    repairs = passage("The landlord keeps the heating in repair. The tenant reports a fault in writing.")
+    assert cite("What?", "The tenant keeps the heating in repair.", [repairs])[0] == ()
+    rent = passage("The rent is 1,140 euro a month. The deposit is 1,710 euro.")
+    assert cite("What?", "The deposit is 1,140 euro.", [rent])[0] == ()
