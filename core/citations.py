@@ -47,8 +47,8 @@ _NO_CLAIM = frozenset(
 _NEGATIONS = frozenset(
     re.findall(
         r"\w+",
-        """not no never none nor neither without cannot nicht kein keine keinen nie ohne ne pas jamais sans
-        aucun aucune nunca sin non mai senza nao sem 不 没 無 无 非 لا لم لن ليس""",
+        """not no never none nor neither cannot nicht kein keine keinen nie ne pas jamais
+        aucun aucune nunca non mai nao 不 没 無 无 非 لا لم لن ليس""",
     )
 )
 """What turns a statement into its opposite must stand in both or in neither."""
