@@ -24,7 +24,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme import SMALL_PX, Theme
-from app.wording import ago, count
+from app.wording import ago
+from core.metrics import count
 from core.types import ConversationInfo
 
 Index = QModelIndex | QPersistentModelIndex

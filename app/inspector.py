@@ -7,7 +7,8 @@ from app.instrument import Instrument, Legend, tokens_by_tier
 from app.theme import SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import Label
-from app.wording import cache_rows, cost_sentence, metric_rows, miss_sentence, reading, session_rows, speed
+from app.wording import cache_rows, metric_rows, reading, session_rows, speed
+from core.metrics import cost_sentence, miss_sentence
 from core.types import CacheState, SessionTotals
 
 

@@ -22,7 +22,8 @@ from app.library_list import LibraryList, LibraryModel
 from app.message_list import COLUMN_PX, SIDE_PX
 from app.theme import HEADING_PX, SMALL_PX, Theme
 from app.widgets import ElidedLabel, EmptyState, IconButton, Label, TextButton, confirm
-from app.wording import count, ingest_sentence, problem_line
+from app.wording import ingest_sentence, problem_line
+from core.metrics import count
 from core.types import DocumentInfo, DocumentStatus, IngestProgress
 
 _SHOW_AFTER_MS = 300

@@ -20,7 +20,8 @@ from app.icons import pixmap
 from app.theme import SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import GAP, TextButton
-from app.wording import count, page_name, place_name, plain_quote
+from app.wording import page_name, place_name, plain_quote
+from core.metrics import count
 from core.types import Passage
 
 N_COLLAPSED = 3

@@ -9,7 +9,8 @@ from app.sources_row import SourcesRow
 from app.theme import READING_PX, SMALL_PX, Theme
 from app.turns import Phase, TurnState
 from app.widgets import GAP, IconButton, Label, Problem, clear, copy_text
-from app.wording import cost_sentence, count, doubt_sentence, progress_sentence
+from app.wording import doubt_sentence, progress_sentence
+from core.metrics import cost_sentence, count
 
 
 class TurnView(QWidget):

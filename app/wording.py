@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.metrics import count, seconds
 from core.types import (
     AnswerSentence,
     CacheState,
     ChunkView,
     DocumentInfo,
     IngestProgress,
-    MissReason,
     PrefillProgress,
     RequestMetrics,
     SessionTotals,
@@ -25,23 +25,6 @@ TIER_NAMES = {
     Tier.REFERENCED: "referenced",
     Tier.PENDING: "still to read",
 }
-
-
-def count(n: int, noun: str) -> str:
-    """``1,840 tokens``, ``1 token``."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
-def seconds(value_s: float) -> str:
-    """``9 ms``, ``3.1 s``, ``2 min 10 s``, ``1 h 5 min``."""
-    if value_s < 0.0995:
-        return f"{value_s * 1000:.0f} ms"
-    if value_s < 59.95:
-        return f"{value_s:.1f} s"
-    whole = round(value_s)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def about(value_s: float) -> str:
@@ -82,20 +65,6 @@ def chunk_name(chunk: ChunkView) -> str:
     return f"{chunk.label} · {count(chunk.n_tokens, 'token')} · {TIER_NAMES[chunk.tier]}"
 
 
-def cost_sentence(metrics: RequestMetrics) -> str:
-    """One line under an answer: what was reused and what that saved."""
-    n_prompt, n_cached = metrics.n_prompt_tokens, metrics.n_cached_tokens
-    took_s = (metrics.prefill_ms + metrics.restore_ms) / 1000
-    if n_prompt == 0:
-        return ""
-    if n_cached == 0:
-        return f"{count(n_prompt, 'token')} read in {seconds(took_s)} · nothing to reuse yet"
-    words = f"{n_cached:,} of {count(n_prompt, 'token')} reused · {seconds(took_s)}"
-    if metrics.saved_ms >= 100:
-        words += f" instead of about {seconds(took_s + metrics.saved_ms / 1000)}"
-    return words
-
-
 def doubt_sentence(sentences: Sequence[AnswerSentence]) -> str:
     """How much of an answer no passage supports, of what says something that could be looked up."""
     claims = [one for one in sentences if one.claims]
@@ -105,16 +74,6 @@ def doubt_sentence(sentences: Sequence[AnswerSentence]) -> str:
     if len(claims) == 1:
         return "No passage supports this sentence (dotted)."
     return f"{n_open:,} of {count(len(claims), 'sentence')} found no support in the passages (dotted)."
-
-
-def miss_sentence(metrics: RequestMetrics) -> str:
-    """Why the first token that had to be read was not in the cache."""
-    if metrics.miss_reason is MissReason.FIRST_QUESTION:
-        return ""  # "nothing to reuse yet" has said it
-    if metrics.miss_reason is MissReason.NONE:
-        return "nothing was missing" if metrics.n_prompt_tokens else ""
-    what = f"{metrics.miss_detail}: " if metrics.miss_detail else ""
-    return f"first miss: {what}{metrics.miss_reason}"
 
 
 def progress_sentence(progress: PrefillProgress) -> str:

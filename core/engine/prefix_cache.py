@@ -196,9 +196,7 @@ class PrefixCache:
         """A snapshot is damaged or gone: so is all that was built on it."""
         if self._ssd is not None:
             self._ssd.forget([node.key])
-        self._tree.set_ram(node, None)
-        node.on_ssd = False
-        self._tree.tier_lost(node)
+        self._tree.remove(node)
 
     def _append(self, node: Node) -> None:
         node.live = True
@@ -362,10 +360,7 @@ class PrefixCache:
                 continue  # it went with one above it
             if node.live:
                 self._cut_live(self._live.index(node))
-            for below in node.subtree():
-                self._tree.set_ram(below, None)
-                below.on_ssd = False
-            self._tree.tier_lost(node)
+            self._tree.remove(node)
         if self._ssd is not None:
             self._ssd.forget_blocks(block_ids, elements)
 
@@ -374,10 +369,7 @@ class PrefixCache:
         self._memory.clear()
         self._drop_live(0)
         for node in list(self._tree.root.children):
-            for below in node.subtree():
-                self._tree.set_ram(below, None)
-                below.on_ssd = False
-            self._tree.tier_lost(node)
+            self._tree.remove(node)
         if self._ssd is not None:
             self._ssd.clear()
 

@@ -122,10 +122,14 @@ class Tree:
     def tier_lost(self, node: Node) -> None:
         """To be called after a tier was taken from ``node``: without any it goes, and all below it.
 
-        Descendants that still have a tier lose it as well: they could not be reached any more. The caller
-        has taken care that none of them is live.
+        Descendants that still have a tier lose it as well: they could not be reached any more.
         """
-        if node.has_tier or node.key not in self.nodes:
+        if not node.has_tier:
+            self.remove(node)
+
+    def remove(self, node: Node) -> None:
+        """Take a node and all below it out of every tier. None of them may be live."""
+        if node.key not in self.nodes:
             return
         for gone in node.subtree():
             self.set_ram(gone, None)

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from app import wording
+from core import metrics as metrics_words
 from core.types import AnswerSentence, IngestProgress, MissReason, RequestMetrics
 
 
@@ -18,7 +19,7 @@ from core.types import AnswerSentence, IngestProgress, MissReason, RequestMetric
     ],
 )
 def test_seconds(value_s, words):
-    assert wording.seconds(value_s) == words
+    assert metrics_words.seconds(value_s) == words
 
 
 @pytest.mark.parametrize(
@@ -30,23 +31,27 @@ def test_size(n_bytes, words):
 
 def test_cost_sentence_names_tokens_and_times(parts):
     assert (
-        wording.cost_sentence(parts.METRICS) == "1,840 of 2,310 tokens reused · 3.1 s instead of about 15.2 s"
+        metrics_words.cost_sentence(parts.METRICS)
+        == "1,840 of 2,310 tokens reused · 3.1 s instead of about 15.2 s"
     )
 
 
 def test_cost_sentence_claims_no_saving_that_is_not_known(parts):
     metrics = replace(parts.METRICS, saved_ms=0.0)
-    assert wording.cost_sentence(metrics) == "1,840 of 2,310 tokens reused · 3.1 s"
+    assert metrics_words.cost_sentence(metrics) == "1,840 of 2,310 tokens reused · 3.1 s"
 
 
 def test_cost_sentence_of_a_cold_question():
     metrics = RequestMetrics(n_prompt_tokens=500, n_prefilled_tokens=500, prefill_ms=2000)
-    assert wording.cost_sentence(metrics) == "500 tokens read in 2.0 s · nothing to reuse yet"
+    assert metrics_words.cost_sentence(metrics) == "500 tokens read in 2.0 s · nothing to reuse yet"
 
 
 def test_first_miss_says_what_and_why(parts):
-    assert wording.miss_sentence(parts.METRICS) == "first miss: contract-b.pdf, p. 4: not read before"
-    assert wording.miss_sentence(replace(parts.METRICS, miss_reason=MissReason.NONE)) == "nothing was missing"
+    assert metrics_words.miss_sentence(parts.METRICS) == "first miss: contract-b.pdf, p. 4: not read before"
+    assert (
+        metrics_words.miss_sentence(replace(parts.METRICS, miss_reason=MissReason.NONE))
+        == "nothing was missing"
+    )
 
 
 def test_every_metric_carries_a_unit(parts):

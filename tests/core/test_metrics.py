@@ -1,4 +1,6 @@
-from core.metrics import in_words
+from dataclasses import replace
+
+from core.metrics import cost_sentence, count, in_words, miss_sentence, seconds
 from core.types import MissReason, RequestMetrics
 
 METRICS = RequestMetrics(
@@ -9,11 +11,20 @@ METRICS = RequestMetrics(
 
 def test_a_sentence_with_units_and_bases():
     assert in_words(METRICS) == (
-        "1,840 of 2,310 tokens reused · 3.1 s instead of about 15.2 s · first miss: contract-b.pdf, p. 4 — "
-        "not read before"
+        "1,840 of 2,310 tokens reused · 3.1 s instead of about 15.2 s · first miss: contract-b.pdf, p. 4: not read before"
     )
+    assert "· 120 tokens not repeated ·" in in_words(replace(METRICS, n_deduplicated_tokens=120))
 
 
-def test_saved_time_is_only_told_where_it_was_measured():
-    cold = RequestMetrics(n_prompt_tokens=100, n_prefilled_tokens=100, prefill_ms=900)
-    assert in_words(cold) == "0 of 100 tokens reused · read in 0.9 s"
+def test_nothing_reused_and_nothing_missing():
+    cold = RequestMetrics(
+        n_prompt_tokens=500, n_prefilled_tokens=500, prefill_ms=2000, miss_reason=MissReason.FIRST_QUESTION
+    )
+    assert in_words(cold) == "500 tokens read in 2.0 s · nothing to reuse yet"
+    assert miss_sentence(replace(METRICS, miss_reason=MissReason.NONE)) == "nothing was missing"
+    assert cost_sentence(replace(METRICS, saved_ms=0.0)) == "1,840 of 2,310 tokens reused · 3.1 s"
+
+
+def test_units_grow_with_the_value():
+    assert [seconds(s) for s in (0.009, 3.14, 130, 3900)] == ["9 ms", "3.1 s", "2 min 10 s", "1 h 5 min"]
+    assert (count(1, "token"), count(1840, "token")) == ("1 token", "1,840 tokens")
