@@ -22,6 +22,7 @@ _AS_GOOD = 0.9
 """A second passage is cited as well if it holds nearly as much as the best one."""
 _TERMS_FOR_A_PAIR = 6
 """A shorter sentence says one thing: from two sentences of a passage it could be pieced together wrongly."""
+_SHORTEST_NAME = 2
 _MOST_PER_SENTENCE = 2
 _NO_CLAIM = frozenset(
     map(
@@ -61,6 +62,8 @@ class _Stretch:
     passage: int
     start: int
     end: int
+    words: str
+    """Its terms in order, a space around each."""
     terms: frozenset[str]
     negated: bool
     is_pair: bool = False
@@ -88,7 +91,8 @@ def cite(
         own = frozenset() if is_fragment else _terms(answer[start:end]) - _NO_CLAIM
         negated = _negated(answer[start:end])
         alike = [stretch for stretch in stretches if stretch.negated == negated]
-        for stretch in _supporting(own, asked, alike):
+        name = _name(answer[start:end], own - asked)
+        for stretch in _supporting(own, asked, name, alike):
             if stretch.passage not in numbers:
                 numbers[stretch.passage] = len(numbers) + 1
                 citations.append(_citation(passages[stretch.passage], stretch, numbers[stretch.passage]))
@@ -97,8 +101,10 @@ def cite(
     return tuple(citations), tuple(marked)
 
 
-def _supporting(own: frozenset[str], asked: frozenset[str], stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """The best stretch of each passage that supports the terms, best first, at most two."""
+def _supporting(
+    own: frozenset[str], asked: frozenset[str], name: str, stretches: Sequence[_Stretch]
+) -> list[_Stretch]:
+    """The best stretch of each passage that supports the terms or holds the name, best first, at most two."""
     if not own:
         return []
     needed = own if len(own) <= _FEW_TERMS else frozenset(term for term in own if _has_digit(term))
@@ -108,7 +114,9 @@ def _supporting(own: frozenset[str], asked: frozenset[str], stretches: Sequence[
         if stretch.is_pair and len(own) < _TERMS_FOR_A_PAIR:
             continue
         share = len(wanted & stretch.terms) / len(wanted)
-        if share < (_ENOUGH_WITH_QUESTION if len(own) == 1 else _ENOUGH) or not needed <= stretch.terms:
+        if name and name in stretch.words:
+            share = 1.0
+        elif share < (_ENOUGH_WITH_QUESTION if len(own) == 1 else _ENOUGH) or not needed <= stretch.terms:
             continue
         if stretch.passage not in best or share > best[stretch.passage][0]:
             best[stretch.passage] = (share, stretch)
@@ -124,12 +132,41 @@ def _stretches(index: int, passage: Passage) -> list[_Stretch]:
     """Each sentence by itself, then each pair: a pair is taken only where it holds more."""
     text = passage.block.text
     spans = sentences(text)
-    singles = [_Stretch(index, a, b, _terms(text[a:b]), _negated(text[a:b])) for a, b in spans]
+    singles = [
+        _Stretch(index, a, b, _words(text[a:b]), _terms(text[a:b]), _negated(text[a:b])) for a, b in spans
+    ]
     pairs = [
-        _Stretch(index, one.start, two.end, one.terms | two.terms, one.negated or two.negated, is_pair=True)
+        _Stretch(
+            index,
+            one.start,
+            two.end,
+            one.words + two.words,
+            one.terms | two.terms,
+            one.negated or two.negated,
+            is_pair=True,
+        )
         for one, two in pairwise(singles)
     ]
     return singles + pairs
+
+
+def _name(sentence: str, new: frozenset[str]) -> str:
+    """What a sentence adds to the question if that is a name: two words or more, side by side, no figures.
+
+    "The company is Galaxy Gaming, Inc." repeats the question but for the name: where the name stands word
+    for word, it is supported.
+    """
+    if len(new) < _SHORTEST_NAME or any(_has_digit(term) for term in new):
+        return ""
+    words = [stem(term) for term in terms(sentence)]
+    places = [place for place, word in enumerate(words) if word in new]
+    if places[-1] - places[0] + 1 != len(places):
+        return ""
+    return f" {' '.join(words[places[0] : places[-1] + 1])} "
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(stem(term) for term in terms(text))} "
 
 
 def _negated(text: str) -> bool:

@@ -101,3 +101,13 @@ def test_a_short_statement_is_not_pieced_together_from_two_sentences():
     assert cite("What?", "The tenant keeps the heating in repair.", [repairs])[0] == ()
     rent = passage("The rent is 1,140 euro a month. The deposit is 1,710 euro.")
     assert cite("What?", "The deposit is 1,140 euro.", [rent])[0] == ()
+
+
+def test_a_name_that_stands_word_for_word_answers_the_question():
+    form = passage("Commission file number: 000-30653\n\nGalaxy Gaming, Inc.\n\n(Exact name of issuer)")
+    citations, _ = cite("What is the name of the company?", "The company is Galaxy Gaming, Inc.", [form])
+    assert citations[0].quote == "Galaxy Gaming, Inc."
+    assert cite("What is the name of the company?", "The company is Gaming Galaxy Inc.", [form])[0] == ()
+    assert (
+        cite("Who repairs the roof?", "The tenant and the landlord repair the roof.", [RENT, PETS])[0] == ()
+    )
