@@ -215,7 +215,10 @@ class _Session:
                 event = self._events.get(timeout=0.5)
             except queue.Empty:
                 continue
-            yield event
+            if isinstance(event, Notice) and event.is_warning:
+                _print_error(event.message, event.hint, event.details, is_bug=False)
+            else:
+                yield event
 
     def wait_for(self, kind: type[_E]) -> _E:
         """The next event of a kind. Raises what a Notice tells: then none will come."""

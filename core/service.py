@@ -468,7 +468,12 @@ class Service:
             if not budgets.ssd and not folder.exists():
                 return None
             self._ssd = SsdTier(
-                SnapshotStore(folder, budgets.ssd, budgets.ssd_daily, lambda text: self._emit(Notice(text)))
+                SnapshotStore(
+                    folder,
+                    budgets.ssd,
+                    budgets.ssd_daily,
+                    lambda text: self._emit(Notice(text, is_warning=True)),
+                )
             )
             # What was removed by another process, or just before a crash, must not come back.
             self._ssd.forget_blocks(DocumentStore(self._engine.db).missing_blocks(self._ssd.block_ids()), ())

@@ -553,6 +553,8 @@ class Notice(Event):
     hint: str = ""
     details: str = ""
     is_bug: bool = False
+    is_warning: bool = False
+    """Nothing failed that was asked for: it goes on with less."""
 
 
 @dataclass(frozen=True, slots=True)
