@@ -1,5 +1,4 @@
 import random
-import time
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import cdc_boundaries, cdc_weights_before
 
+from core import cdc
 from core.cdc import MAX_TOKENS, MIN_TOKENS, boundaries, estimate_tokens
 from core.types import Block
 
@@ -167,10 +167,7 @@ def test_estimate_is_near_real_counts(text, tokens):
     assert abs(estimate_tokens(text) - tokens) <= 3
 
 
-def test_speed():
-    text = prose(40_000, seed=7)
-    boundaries(text)
-    started = time.perf_counter()
-    boundaries(text)
-    megabytes_per_s = len(text) / 1e6 / (time.perf_counter() - started)
-    assert megabytes_per_s > 20  # about 130 on an idle core; this only catches a kernel that fell back
+def test_the_kernels_are_compiled_and_not_run_by_the_interpreter():
+    for kernel in (cdc._cut, cdc._weigh):
+        assert len(kernel.nopython_signatures) == 1
+        assert kernel.targetoptions["nogil"]
