@@ -137,7 +137,8 @@ class Service:
         self._tickets: dict[int, _Ticket] = {}
         self._tickets_lock = threading.Lock()
         self._closing = threading.Event()
-        self._ingest_cancel = threading.Event()
+        self._reading: list[threading.Event] = []
+        """One for each call of ``add_paths`` that has not ended: set to stop it."""
         self._idle_cancel = CancelFlag()
         self._load_cancel = CancelFlag()
         self._bench: Workbench | None = None
@@ -285,15 +286,19 @@ class Service:
 
     def add_paths(self, paths: Sequence[Path]) -> None:
         """Read files and folders into the library: IngestProgress …, LibraryChanged."""
-        chosen = tuple(paths)
-        self._ingest.put(lambda: self._read(chosen))
+        chosen, cancel = tuple(paths), threading.Event()
+        self._reading.append(cancel)
+        self._ingest.put(lambda: self._read(chosen, cancel))
 
     def cancel_ingest(self) -> None:
         """Stop reading after the current file; finished files stay."""
-        self._ingest_cancel.set()
+        for cancel in tuple(self._reading):
+            cancel.set()
 
-    def _read(self, paths: Sequence[Path]) -> None:
+    def _read(self, paths: Sequence[Path], cancel: threading.Event) -> None:
         jit.ensure_compiled(self._closing)
+        if self._closing.is_set():
+            return  # before the kernels are imported: here that could mean compiling them
         from core.ingest.library import ingest
 
         last_list = time.monotonic()
@@ -306,11 +311,9 @@ class Service:
                 self.request_documents()
 
         try:
-            if not self._closing.is_set():
-                ingest(paths, self._ingest.db, cancel=self._ingest_cancel, progress=progress)
+            ingest(paths, self._ingest.db, cancel=cancel, progress=progress)
         finally:
-            if not self._closing.is_set():
-                self._ingest_cancel.clear()
+            self._reading.remove(cancel)
             self.request_documents()
 
     def remove_document(self, document_id: int) -> None:
@@ -393,6 +396,7 @@ class Service:
             elif disk := self._disk_tier():
                 disk.forget_blocks((), own)
             self.request_conversations()
+            self._tell_cache_state()
 
         self._idle_cancel.set()
         self._engine.put(delete)
@@ -491,7 +495,7 @@ class Service:
         """Stop what runs, keep what is finished, end the threads. Waits."""
         self._closing.set()
         self._load_cancel.set()
-        self._ingest_cancel.set()
+        self.cancel_ingest()
         self._idle_cancel.set()
         with self._tickets_lock:
             for ticket in self._tickets.values():

@@ -21,8 +21,6 @@ class SsdTier:
         self._wanted: dict[bytes, int] = {}
         self._lock = threading.Lock()  # for _wanted; never held during disk work
         self._disk = threading.Lock()  # between the decision to write a file and the order to forget it
-        self._idle = threading.Event()
-        self._idle.set()
         store.on_evict = lambda key: self._changes.put((key, None))
         self._writer = threading.Thread(target=self._write, name="snapshots", daemon=True)
         self._writer.start()
@@ -71,7 +69,6 @@ class SsdTier:
             if sum(self._wanted.values()) + len(snapshot) > _LONGEST_QUEUE_BYTES:
                 return
             self._wanted[info.key] = len(snapshot)
-            self._idle.clear()
         self._tasks.put((info, snapshot))
 
     def changes(self) -> list[tuple[bytes, SnapshotInfo | None]]:
@@ -113,10 +110,6 @@ class SsdTier:
         with self._disk:
             self._store.clear()
 
-    def flush(self, timeout_s: float) -> bool:
-        """Wait until all that was submitted is written; False if that took too long."""
-        return self._idle.wait(timeout_s)
-
     def close(self) -> None:
         """Write what waits, then release the folder."""
         self._tasks.put(None)
@@ -133,5 +126,3 @@ class SsdTier:
                     self._changes.put((info.key, info))
             with self._lock:
                 self._wanted.pop(info.key, None)
-                if not self._wanted:
-                    self._idle.set()

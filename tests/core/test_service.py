@@ -285,3 +285,20 @@ def test_a_deleted_conversation_leaves_no_snapshot_of_its_words(filled, tmp_path
         kept = ConversationStore(db).ledger(other.conversation_id)
     own = {segment.element for _, ledger in kept for segment in ledger}
     assert elements <= own, "only the instructions and the other conversation are left"
+
+
+def test_cancel_stops_what_is_being_read_and_nothing_that_comes_later(running, tmp_path):
+    running.service.cancel_ingest()  # nothing is being read
+    done, documents = running.read(sample_documents())
+    assert not done.cancelled
+    assert len(documents) == 5
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(300):
+        (folder / f"{number}.txt").write_text(f"Document {number} is about the number {number}. " * 50)
+    running.service.add_paths([folder])
+    running.service.cancel_ingest()
+    assert running.wait(IngestProgress, lambda event: not event.running).cancelled
+    done, _ = running.read(folder)
+    assert not done.cancelled
+    assert done.n_done == 300
