@@ -10,10 +10,9 @@ sources; ``ingest`` reads files.
 
 import itertools
 import logging
-import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,18 +25,22 @@ from core.config import Settings, cache_budgets, load_settings, save_settings
 from core.engine.model_files import check_model, choose_model
 from core.engine.protocol import CancelFlag
 from core.errors import BugError, Cancelled, EngineError, KnownError, SlipstreamError
+from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
-from core.store.database import Database, open_database
+from core.store.database import open_database
 from core.store.documents import DocumentStore
 from core.types import (
     AnswerDone,
     CacheState,
+    CollectionInfo,
+    CollectionsChanged,
     Context,
     ConversationLoaded,
     ConversationsChanged,
     EngineFailed,
     EngineReady,
     Event,
+    IdleWorkDone,
     IngestProgress,
     LibraryChanged,
     Notice,
@@ -46,17 +49,19 @@ from core.types import (
     QuestionFailed,
     SegmentKind,
     SourcesFound,
+    WarmthChanged,
 )
+from core.worker import Worker, as_slipstream_error
 
 if TYPE_CHECKING:
     from core.engine.ssd_tier import SsdTier
-    from core.pipeline import Workbench
+    from core.workbench import Workbench
 
 _log = logging.getLogger(__name__)
 _LIBRARY_EVENT_S = 1.0
 """While files are read, the list of documents is told at most so often."""
-
-_Task = Callable[[], None]
+_MOST_WARMTHS = 20
+"""Of so many documents kept warm it is told how warm they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,56 +69,6 @@ class _Ticket:
     number: int
     question: Question
     cancel: CancelFlag
-
-
-class _Worker:
-    """A thread with a queue of tasks. What a task raises is reported, never lost and never fatal."""
-
-    def __init__(self, name: str, data_dir: Path, report: Callable[[SlipstreamError], None]) -> None:
-        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
-        self._data_dir = data_dir
-        self._report = report
-        self._db: Database | None = None
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    @property
-    def db(self) -> Database:
-        """The connection of this thread; opened at first use. Only tasks of this worker may ask for it."""
-        if self._db is None:
-            self._db = open_database(self._data_dir)
-        return self._db
-
-    def put(self, task: _Task) -> None:
-        self._tasks.put(task)
-
-    def stop(self) -> None:
-        """End after the tasks already queued."""
-        self._tasks.put(None)
-
-    def join(self) -> None:
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            try:
-                task()
-            except Exception as error:  # noqa: BLE001  (the last line of defence of this thread)
-                self._report(as_slipstream_error(error))
-        if self._db is not None:
-            self._db.close()
-
-
-def as_slipstream_error(error: Exception) -> SlipstreamError:
-    """The error itself if it is one of ours; anything else is a bug, logged with its traceback."""
-    if isinstance(error, SlipstreamError) and not isinstance(error, BugError):
-        return error
-    _log.error("bug", exc_info=error)
-    if isinstance(error, BugError):
-        return error
-    return BugError(
-        "Slipstream made a mistake. Nothing was lost.", details=f"{type(error).__name__}: {error}"
-    )
 
 
 class Service:
@@ -144,9 +99,9 @@ class Service:
         self._bench: Workbench | None = None
         self._ssd: SsdTier | None = None
         self._engine_error: SlipstreamError | None = None
-        self._engine = _Worker("engine", data_dir, self._notice)
-        self._retrieval = _Worker("retrieval", data_dir, self._notice)
-        self._ingest = _Worker("ingest", data_dir, self._notice)
+        self._engine = Worker("engine", data_dir, self._notice)
+        self._retrieval = Worker("retrieval", data_dir, self._notice)
+        self._ingest = Worker("ingest", data_dir, self._notice)
         if load_model:
             self._engine.put(lambda: self._load(settings.model))
 
@@ -203,12 +158,27 @@ class Service:
         return True
 
     def _settle(self, conversation_id: int) -> None:
-        from core.pipeline import settle
+        from core.idle import settle
 
         self._while_idle(lambda bench, cancel: settle(bench, conversation_id, cancel))
         self._tell_cache_state()
+        self._engine.put(self._keep_warm)
+
+    def _keep_warm(self) -> None:
+        """Read what the user wants kept warm, if nobody waits and the machine is on mains power."""
+        from core.idle import keep_documents_warm
+
+        def work(bench: "Workbench", cancel: CancelFlag) -> None:
+            if sentences := keep_documents_warm(bench, cancel):
+                self._emit(IdleWorkDone(tuple(sentences)))
+
+        if self._settings.idle_work and _on_mains_power():
+            self._while_idle(work)
+        self._tell_cache_state()
 
     def _tell_cache_state(self) -> None:
+        from core.idle import warmth
+
         if self._bench is None:
             return
         ssd = self._ssd
@@ -222,14 +192,14 @@ class Service:
                 ssd_written_today=ssd.bytes_written_today if ssd else 0,
             )
         )
+        self._emit(WarmthChanged(warmth(self._bench, self._bench.documents.kept_warm()[:_MOST_WARMTHS])))
 
     def _warm_up(self) -> None:
-        from core.pipeline import warm_up
+        from core.idle import warm_up
 
-        battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-        if self._settings.idle_work and (battery is None or battery.power_plugged):
+        if self._settings.idle_work and _on_mains_power():
             self._while_idle(warm_up)
-            self._tell_cache_state()
+        self._engine.put(self._keep_warm)
 
     def _while_idle(self, work: "Callable[[Workbench, CancelFlag], None]") -> None:
         """On the engine thread: work that nobody waits for. A question, a removal or the end stops it."""
@@ -333,6 +303,85 @@ class Service:
 
         self._idle_cancel.set()
         self._engine.put(remove)
+
+    def keep_warm(self, document_id: int, *, wanted: bool) -> None:
+        """Have a document read whole once and kept, or no longer: LibraryChanged, then WarmthChanged."""
+
+        def note() -> None:
+            DocumentStore(self._engine.db).keep_warm(document_id, wanted=wanted)
+            self.request_documents()
+            self._engine.put(self._keep_warm)
+
+        self._idle_cancel.set()
+        self._engine.put(note)
+
+    # --- collections ------------------------------------------------------------------------------
+
+    def request_collections(self) -> None:
+        """Answered by CollectionsChanged."""
+        self._retrieval.put(
+            lambda: self._emit(CollectionsChanged(CollectionStore(self._retrieval.db).list()))
+        )
+
+    def create_collection(self, name: str, document_ids: Sequence[int] = ()) -> None:
+        """Answered by CollectionsChanged and LibraryChanged, or a Notice."""
+        chosen = tuple(document_ids)
+
+        def create() -> None:
+            collections = CollectionStore(self._engine.db)
+            self._rearrange(lambda: collections.assign(chosen, collections.create(name)), chosen)
+
+        self._idle_cancel.set()
+        self._engine.put(create)
+
+    def move_to_collection(self, document_ids: Sequence[int], collection_id: int | None) -> None:
+        """Put documents into a collection (None: into none). Answered as ``create_collection``."""
+        chosen = tuple(document_ids)
+        self._idle_cancel.set()
+        self._engine.put(
+            lambda: self._rearrange(
+                lambda: CollectionStore(self._engine.db).assign(chosen, collection_id), chosen
+            )
+        )
+
+    def change_collection(self, info: CollectionInfo) -> None:
+        """Rename a collection or set its switches. Answered as ``create_collection``."""
+
+        def change() -> None:
+            collections = CollectionStore(self._engine.db)
+            self._rearrange(lambda: collections.change(info), collections.document_ids(info.id))
+
+        self._idle_cancel.set()
+        self._engine.put(change)
+
+    def delete_collection(self, collection_id: int) -> None:
+        """Its documents stay. Answered as ``create_collection``."""
+
+        def delete() -> None:
+            collections = CollectionStore(self._engine.db)
+            self._rearrange(
+                lambda: collections.delete(collection_id), collections.document_ids(collection_id)
+            )
+
+        self._idle_cancel.set()
+        self._engine.put(delete)
+
+    def _rearrange(self, change: Callable[[], None], document_ids: Collection[int]) -> None:
+        """On the engine thread: change collections, then forget what may no longer be where it is cached."""
+        collections = CollectionStore(self._engine.db)
+        before = collections.restrictions(document_ids)
+        change()
+        after = collections.restrictions(document_ids)
+        apart = {block for block, now in after.items() if now.namespace != before[block].namespace}
+        private = {block for block, now in after.items() if not now.on_disk and before[block].on_disk}
+        if self._bench is not None:
+            self._bench.cache.forget(block_ids=apart)
+            self._bench.cache.keep_off_disk(private)
+        elif (apart or private) and (disk := self._disk_tier()):
+            disk.forget_blocks(apart | private, ())
+        self.request_collections()
+        self.request_documents()
+        self._engine.put(self._keep_warm)
 
     def request_documents(self) -> None:
         """Answered by LibraryChanged."""
@@ -451,7 +500,7 @@ class Service:
 
     def _open_bench(self, path: Path) -> "Workbench":
         from core.engine.llama import LlamaEngine
-        from core.pipeline import Workbench
+        from core.workbench import Workbench
 
         engine = LlamaEngine(path, self._settings, self._load_cancel)
         try:
@@ -520,3 +569,9 @@ class Service:
 
     def _emit(self, event: Event) -> None:
         self._on_event(event)
+
+
+def _on_mains_power() -> bool:
+    """True where there is no battery, or nobody can tell."""
+    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    return battery is None or battery.power_plugged is not False

@@ -4,6 +4,7 @@
 are compared by identity (``eq=False``), never element by element.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -88,6 +89,68 @@ class DocumentInfo:
     """0 where the format has no pages."""
     added_at: float
     """Unix time in seconds."""
+    collection_id: int | None = None
+    """None where it is in no collection."""
+    keep_warm: bool = False
+    """The user wants it read whole, once, and kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionInfo:
+    """A named part of the library, and what its documents allow."""
+
+    id: int
+    name: str
+    n_documents: int = 0
+    apart: bool = False
+    """Its prompts share no cached path with others: nobody can tell by speed what was asked of it."""
+    on_disk: bool = True
+    """What was read of its documents may be kept on SSD."""
+    keep_warm: bool = False
+    """Its documents are read whole, once, and kept, where that fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlace:
+    """Where the cache keeps a conversation's prompts: they may hold what a collection keeps apart."""
+
+    namespace: str = ""
+    """Numbers of the collections kept apart that it ever touched, ascending (``3+7``)."""
+    on_disk: bool = True
+    """Whether it may be written to SSD behind the instructions that all prompts begin with."""
+
+    def touching(self, collections: Iterable[CollectionInfo]) -> "CachePlace":
+        """The same conversation once it holds something of these collections, or was asked of them."""
+        apart = {int(number) for number in self.namespace.split("+") if number}
+        on_disk = self.on_disk
+        for info in collections:
+            on_disk = on_disk and info.on_disk
+            if info.apart:
+                apart.add(info.id)
+        return CachePlace("+".join(str(number) for number in sorted(apart)), on_disk)
+
+
+class Warmth(StrEnum):
+    """How much of a document is cached as a whole."""
+
+    WARM = "warm"
+    PARTLY = "partly warm"
+    COLD = "cold"
+    TOO_LONG = "too long"
+    """It does not fit the model's context with room for a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWarmth:
+    """What the first question about a document would wait for if the whole of it is read."""
+
+    document_id: int
+    warmth: Warmth
+    n_tokens: int
+    """Of the whole document; an estimate for one that was never tokenized."""
+    n_cached_tokens: int
+    cold_s: float
+    """Seconds of prefill that are left, by this machine's measured rate; 0 until one was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +191,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which part of the library a question is about. Empty means everything."""
+    """What a question is about: some documents, or a collection, or (by default) everything."""
 
     document_ids: frozenset[int] = frozenset()
+    collection_id: int | None = None
+    """All documents in it; one that is gone or empty holds none. Not together with ``document_ids``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +278,18 @@ class CacheEvent:
     """The prefix cache tells what it holds, in order: a replay of all events gives its tree."""
 
     key: bytes
-    """Key of the last chunk of a whole segment (16 bytes)."""
+    """Key of the last chunk of a whole segment (16 bytes), or of a root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rooted(CacheEvent):
+    """A namespace: prompts may begin behind this key. It is never evicted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed(CacheEvent):
     parent: bytes
-    """Key of the segment before it, or the root's."""
+    """Key of the segment before it, or a root's."""
     element: int
     """``Segment.element``."""
     n_tokens: int
@@ -372,6 +442,8 @@ class Answer:
     chunks: tuple[ChunkView, ...] = ()
     notes: tuple[str, ...] = ()
     """What the user must know about this answer (`7 of 12 passages used`), one sentence each."""
+    plan: tuple[str, ...] = ()
+    """Why the prompt was made as it was, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,6 +573,25 @@ class IngestProgress(Event):
 @dataclass(frozen=True, slots=True)
 class LibraryChanged(Event):
     documents: tuple[DocumentInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionsChanged(Event):
+    collections: tuple[CollectionInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IdleWorkDone(Event):
+    """What was done while nobody waited, a sentence each."""
+
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WarmthChanged(Event):
+    """Told of the documents that are kept warm or were read whole, after every answer and idle work."""
+
+    documents: tuple[DocumentWarmth, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from core.engine.model_files import choose_model
 from core.engine.protocol import CancelFlag
 from core.errors import KnownError
 from core.ingest.library import ingest
-from core.pipeline import Workbench, answer
+from core.pipeline import answer
 from core.retrieval.search import Searcher
 from core.store.database import Database, open_database
 from core.types import AnswerDone, Question, RequestMetrics, Scope
+from core.workbench import Workbench
 
 _RAM_BUDGET = 2 << 30
 

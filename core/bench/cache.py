@@ -30,6 +30,7 @@ from core.types import (
     CacheEvent,
     Committed,
     Context,
+    Evicted,
     Passage,
     Place,
     Prompt,
@@ -207,7 +208,7 @@ class _NoMemory:
 def _bookkeeping() -> dict[str, float | int]:
     """Match, plan, prefill and tend of 500 questions with 8 of 300 blocks, once 5,000 chunks are cached."""
     root = root_key(b"bookkeeping")
-    index = ContextIndex(root)
+    index = ContextIndex()
     cache = PrefixCache(_NoMemory(), root, index.apply, ram_budget=1 << 30)
     head = Segment(SegmentKind.HEAD, _random(_HEAD, 0))
     passages, segments = _passages(300)
@@ -241,11 +242,14 @@ def _storm() -> dict[str, float | int]:
     """2,000 short questions over 400 blocks with budgets of a fifth of them, RAM and SSD."""
     root = root_key(b"storm")
     held: set[bytes] = set()
-    index = ContextIndex(root)
+    index = ContextIndex()
 
     def follow(event: CacheEvent) -> None:
         index.apply(event)
-        (held.add if isinstance(event, Committed) else held.discard)(event.key)
+        if isinstance(event, Committed):
+            held.add(event.key)
+        elif isinstance(event, Evicted):
+            held.discard(event.key)
 
     _, segments = _passages(400)
     pool = list(segments.values())

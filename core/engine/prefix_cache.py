@@ -9,6 +9,7 @@ Every whole segment that becomes or stops being available is told as an event (`
 parents first when committing and deepest first when evicting: who follows them holds the same tree.
 """
 
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -58,19 +59,26 @@ class PrefixCache:
         ram_budget: int = 0,
         ssd: SsdTier | None = None,
     ) -> None:
-        """``ram_budget`` in bytes, 0 for none. What ``ssd`` holds for ``root`` is cached from the start."""
-        self.root = root
+        """``root``: the namespace that ``self.root`` names. ``ram_budget`` in bytes, 0 for none."""
         self.rates = Rates()
         self._memory = memory
-        self._tree = Tree(root, on_event)
+        self._tree = Tree(on_event)
         self._ram = RamTier(self._tree, ram_budget if memory.can_cut else 0)
         self._ssd = ssd if memory.can_cut else None
         self._live: list[Node] = []
         self._n_decoded = 0
         self._n_requests = 0
         memory.clear()
-        for info in self._ssd.open(root) if self._ssd else ():
-            self._add_from_disk(info)
+        self.root = self.add_root(root)
+
+    def add_root(self, root: bytes) -> bytes:
+        """Open a namespace, once: what the SSD holds for it is cached from now on. Returns ``root``."""
+        if root not in self._tree.roots:
+            self._tree.add_root(root)
+            self._follow_ssd()
+            for info in self._ssd.open(root) if self._ssd else ():
+                self._add_from_disk(info)
+        return root
 
     def __len__(self) -> int:
         """Chunks that have a tier."""
@@ -90,6 +98,19 @@ class PrefixCache:
     def n_ram_bytes(self) -> int:
         return self._tree.ram_bytes
 
+    @property
+    def keeps_snapshots(self) -> bool:
+        """Whether anything outlives the live sequence."""
+        return bool(self._ram.budget) or (self._ssd is not None and self._ssd.enabled)
+
+    def holds(self, keys: Collection[bytes], ram_bytes: int) -> bool:
+        """Whether each of these chunks has a snapshot, and those in RAM take no more than ``ram_bytes``."""
+        nodes = [self._tree.get(key) for key in keys]
+        in_ram = sum(len(node.ram) for node in nodes if node is not None and node.ram is not None)
+        return in_ram <= ram_bytes and all(
+            node is not None and (node.ram is not None or node.on_ssd) for node in nodes
+        )
+
     # --- asking ----------------------------------------------------------------------------------------
 
     def locate(self, prompt: Prompt) -> list[Tier]:
@@ -108,8 +129,12 @@ class PrefixCache:
 
     # --- making a prompt live ----------------------------------------------------------------------------
 
-    def prefill(self, prompt: Prompt, cancel: CancelFlag, *, logits: bool = True) -> Iterator[PrefillStep]:
+    def prefill(
+        self, prompt: Prompt, cancel: CancelFlag, *, logits: bool = True, n_on_disk: int = sys.maxsize
+    ) -> Iterator[PrefillStep]:
         """Make ``prompt`` live, chunk by chunk: keep what is, restore what was saved, compute the rest.
+
+        ``n_on_disk``: only so many leading segments may be written to SSD from now on.
 
         With ``logits`` the last chunk is always computed, whole: its logits are those a cold run gives
         (recomputing one token of it gives others). Raises Cancelled with finished chunks kept, EngineError
@@ -121,11 +146,13 @@ class PrefixCache:
         self._n_requests += 1
         self._follow_ssd()
         if self._ssd is not None:
-            self._ssd.protect([chunk.key for chunk in chunks])
+            self._ssd.protect({chunk.key for chunk in chunks} | self._ram.pinned)
         n_reusable = len(chunks) - 1 if logits else len(chunks)
         kept = self._keep(min(self._n_live(prompt), n_reusable))
         for node in self._live:
             self._use(node)
+        for index in range(kept):
+            self._live[index].off_disk |= chunks[index].segment >= n_on_disk
         for index in range(kept, len(chunks)):
             if cancel.is_set():
                 raise Cancelled
@@ -133,6 +160,8 @@ class PrefixCache:
             tier = self._restore(chunks[index]) if index < n_reusable else None
             if tier is None:
                 self._compute(prompt, chunks[index], cancel)
+            self._live[-1].off_disk |= chunks[index].segment >= n_on_disk
+            if tier is None:
                 yield PrefillStep(index, Tier.PREFILLED, time.perf_counter() - started)
             else:
                 yield PrefillStep(index, tier, time.perf_counter() - started, self._cost_of(self._live[-1]))
@@ -298,18 +327,18 @@ class PrefixCache:
         """Queue the snapshots of a path for the SSD, parents first, as far as they are without gaps."""
         for node in nodes:
             if not node.on_ssd:
-                if node.ram is None:
+                if node.ram is None or node.off_disk:
                     return
                 self._submit_one(node, node.ram)
 
     def _submit_one(self, node: Node, snapshot: Snapshot) -> None:
-        if self._ssd is None or node.parent is None:
+        if self._ssd is None or node.parent is None or node.off_disk:
             return
         self._ssd.submit(
             SnapshotInfo(
                 key=node.key,
                 parent=node.parent.key,
-                root=self.root,
+                root=node.root,
                 n_tokens=node.n_tokens,
                 ends_segment=node.ends_segment,
                 segment_parent=node.segment_parent,
@@ -364,12 +393,27 @@ class PrefixCache:
         if self._ssd is not None:
             self._ssd.forget_blocks(block_ids, elements)
 
+    def keep_off_disk(self, block_ids: Collection[str]) -> None:
+        """Take these blocks, and all that was built on them, off the SSD for good; RAM keeps them."""
+        for top in [node for node in self._tree.nodes.values() if node.block_id in block_ids]:
+            for node in top.subtree():
+                node.off_disk = True
+                node.on_ssd = False
+                self._tree.tier_lost(node)
+        if self._ssd is not None:
+            self._ssd.forget_blocks(block_ids, ())
+
+    def pin(self, keys: Collection[bytes]) -> None:
+        """Chunks that stay when room is made, in place of those pinned before. Forgetting removes them."""
+        self._ram.pinned = frozenset(keys)
+
     def forget_everything(self) -> None:
         """Empty every tier, of every model."""
         self._memory.clear()
         self._drop_live(0)
-        for node in list(self._tree.root.children):
-            self._tree.remove(node)
+        for root in self._tree.roots.values():
+            for node in list(root.children):
+                self._tree.remove(node)
         if self._ssd is not None:
             self._ssd.clear()
 
@@ -391,7 +435,7 @@ class PrefixCache:
                 node.on_ssd = True
 
     def _add_from_disk(self, info: SnapshotInfo) -> None:
-        parent = self._tree.root if info.parent == self.root else self._tree.get(info.parent)
+        parent = self._tree.before(info.parent)
         if parent is None:
             if self._ssd is not None:
                 self._ssd.forget([info.key])
@@ -399,6 +443,7 @@ class PrefixCache:
         node = Node(
             key=info.key,
             parent=parent,
+            root=info.root,
             start=parent.end,
             n_tokens=info.n_tokens,
             ends_segment=info.ends_segment,

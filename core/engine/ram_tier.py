@@ -20,6 +20,8 @@ class RamTier:
     def __init__(self, tree: Tree, budget: int) -> None:
         self.budget = budget
         """Bytes; 0 switches the tier off."""
+        self.pinned: frozenset[bytes] = frozenset()
+        """Keys of chunks that stay, whatever they are worth."""
         self._tree = tree
         self._heap: list[tuple[int, int, Node]] = []
         self._tick = itertools.count()
@@ -29,7 +31,7 @@ class RamTier:
         """Keep a snapshot if room can be made without removing anything that is worth more."""
         if node.ram is not None:
             return True
-        if node.parent is not self._tree.root and (node.parent is None or not _has_copy(node.parent)):
+        if node.parent is None or not (node.parent.parent is None or _has_copy(node.parent)):
             return False  # it could not be reached once the live sequence moves on
         budget = self._budget_now()
         self._make_room(0, budget, None)  # the machine may have become short of memory
@@ -78,7 +80,7 @@ class RamTier:
             stale = node.ram is None or entry[0] != _priority(node)
             if stale or any(child.ram is not None for child in node.children):
                 heapq.heappop(self._heap)  # its last child in RAM brings it back when it leaves
-            elif node.live:
+            elif node.live or node.key in self.pinned:
                 kept.append(heapq.heappop(self._heap))  # the path in use stays
             else:
                 found = node

@@ -101,8 +101,8 @@ class SnapshotStore:
         """False for good where the folder is not ours to use: everything is empty and does nothing."""
         self.writable = False
         """False from the first failure of the disk on, until the next start."""
-        self.root = b""
-        """Root key of the model in use: snapshots of other roots are evicted first."""
+        self.roots: set[bytes] = set()
+        """Root keys of the model in use: snapshots of other roots are evicted first."""
         self.on_evict: Callable[[bytes], None] = lambda _key: None
         self.protected: Callable[[bytes], bool] = lambda _key: False
         self._folder = folder
@@ -395,7 +395,7 @@ class SnapshotStore:
         def offer(key: bytes) -> None:
             info = self._catalog.get(key)
             if info and not n_children.get(key) and key not in needed and not self.protected(key):
-                heapq.heappush(heap, (info.root == self.root, info.used_at, key))
+                heapq.heappush(heap, (info.root in self.roots, info.used_at, key))
 
         for key in self._catalog:
             offer(key)

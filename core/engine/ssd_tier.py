@@ -44,7 +44,7 @@ class SsdTier:
 
     def open(self, root: bytes) -> list[SnapshotInfo]:
         """What is on disk for ``root``, every chunk after the one it follows."""
-        self._store.root = root
+        self._store.roots.add(root)
         mine = {key: info for key, info in self._store.catalog.items() if info.root == root}
         ordered: list[SnapshotInfo] = []
         below: dict[bytes, list[SnapshotInfo]] = {}

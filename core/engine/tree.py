@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from core.engine.protocol import Snapshot
 from core.errors import BugError
-from core.types import CacheEvent, Chunk, Committed, Evicted, Segment
+from core.types import CacheEvent, Chunk, Committed, Evicted, Rooted, Segment
 
 
 @dataclass(slots=True, eq=False)
@@ -14,7 +14,9 @@ class Node:
 
     key: bytes
     parent: "Node | None"
-    """None for the root only."""
+    """None for a root only."""
+    root: bytes
+    """Key of the namespace it belongs to."""
     depth: int = 0
     """Chunks from the root."""
     start: int = 0
@@ -25,6 +27,8 @@ class Node:
     segment_tokens: int = 0
     element: int = 0
     block_id: str = ""
+    off_disk: bool = False
+    """Never written to SSD, nor is what follows it."""
     live: bool = False
     ram: Snapshot | None = None
     on_ssd: bool = False
@@ -50,7 +54,7 @@ class Node:
         return self.live or self.on_ssd or self.ram is not None
 
     def path(self) -> list["Node"]:
-        """The node and its ancestors below the root, the first one first."""
+        """The node and its ancestors below its root, the first one first."""
         nodes: list[Node] = []
         node = self
         while node.parent is not None:
@@ -72,10 +76,13 @@ class Node:
 
 
 class Tree:
-    """All nodes by key. Nodes come with a tier and go with their last one; both are told as events."""
+    """All nodes by key. Nodes come with a tier and go with their last one; both are told as events.
 
-    def __init__(self, root: bytes, on_event: Callable[[CacheEvent], None]) -> None:
-        self.root = Node(root, None)
+    It is a forest: each namespace has a root, which holds no tokens and stays.
+    """
+
+    def __init__(self, on_event: Callable[[CacheEvent], None]) -> None:
+        self.roots: dict[bytes, Node] = {}
         self.nodes: dict[bytes, Node] = {}
         self.ram_bytes = 0
         """Bytes of all snapshots in RAM."""
@@ -84,14 +91,23 @@ class Tree:
     def get(self, key: bytes) -> Node | None:
         return self.nodes.get(key)
 
+    def add_root(self, key: bytes) -> None:
+        self.roots[key] = Node(key, None, key)
+        self._on_event(Rooted(key))
+
+    def before(self, parent: bytes) -> Node | None:
+        """The node or root that stands before a chunk whose parent this is."""
+        return self.nodes.get(parent) or self.roots.get(parent)
+
     def add_chunk(self, chunk: Chunk, segment: Segment) -> Node:
         """The node of a chunk that is about to have a tier; its parent must have one."""
-        parent = self.nodes.get(chunk.parent, self.root)
-        if parent.key != chunk.parent:
+        parent = self.before(chunk.parent)
+        if parent is None:
             raise BugError("A chunk was cached before the one it follows.", details=chunk.key.hex())
         node = Node(
             key=chunk.key,
             parent=parent,
+            root=parent.root,
             start=chunk.start,
             n_tokens=len(chunk.tokens),
             ends_segment=chunk.ends_segment,
@@ -106,6 +122,7 @@ class Tree:
         if node.parent is None or node.key in self.nodes:
             raise BugError("A chunk was cached twice.", details=node.key.hex())
         node.depth = node.parent.depth + 1
+        node.off_disk = node.off_disk or node.parent.off_disk
         self.nodes[node.key] = node
         node.parent.children.add(node)
         if node.ends_segment:

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.errors import BugError
 from core.index import kernels
-from core.types import CacheEvent, Committed, Evicted, MissReason
+from core.types import CacheEvent, Committed, Evicted, MissReason, Rooted
 
 _FIRST_CAPACITY = 256
 _REMEMBERED = 65_536
@@ -29,31 +29,35 @@ class PathMatch:
 
 
 class ContextIndex:
-    """Prefix tree of cached segments. Owned by the engine thread; no locks."""
+    """Prefix trees of cached segments, one a namespace. Owned by the engine thread; no locks."""
 
-    def __init__(self, root: bytes) -> None:
-        """``root``: the key that stands before the first segment of every prompt."""
+    def __init__(self, *roots: bytes) -> None:
+        """``roots``: namespaces to begin with; others come as ``Rooted`` events."""
         self._nodes = np.full((_FIRST_CAPACITY, kernels.N_COLUMNS), -1, np.int32)
         self._heads = np.full(_FIRST_CAPACITY, -1, np.int32)
-        self._free: list[int] = list(range(_FIRST_CAPACITY - 1, 0, -1))
-        self._node_of: dict[bytes, int] = {root: 0}
+        self._free: list[int] = list(range(_FIRST_CAPACITY - 1, -1, -1))
+        self._node_of: dict[bytes, int] = {}
+        self._roots: set[int] = set()
         self._dense: dict[int, int] = {}
         self._free_dense: list[int] = []
         self._element_of: dict[int, int] = {}
         self._copies: dict[int, int] = {}
         self._evicted: dict[int, None] = {}
-        self._nodes[0] = (-1, -1, 0, -1, 0)
+        for root in roots:
+            self._add_root(root)
 
     def __len__(self) -> int:
         """Segments held."""
-        return len(self._node_of) - 1
+        return len(self._node_of) - len(self._roots)
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._node_of
 
     def apply(self, event: CacheEvent) -> None:
         """Follow one event. Events out of order are a bug and raise BugError."""
-        if isinstance(event, Committed):
+        if isinstance(event, Rooted):
+            self._add_root(event.key)
+        elif isinstance(event, Committed):
             self._insert(event)
         elif isinstance(event, Evicted):
             self._remove(event.key)
@@ -87,13 +91,19 @@ class ContextIndex:
 
     # --- following the cache ------------------------------------------------------------------------
 
+    def _add_root(self, key: bytes) -> None:
+        if key in self._node_of:
+            raise BugError("The context index and the prefix cache disagree.", details=f"root {key.hex()}")
+        node = self._new_node()
+        self._nodes[node] = (-1, -1, 0, -1, 0)
+        self._node_of[key] = node
+        self._roots.add(node)
+
     def _insert(self, event: Committed) -> None:
         parent = self._node_of.get(event.parent)
         if parent is None or event.key in self._node_of:
             raise BugError("The context index and the prefix cache disagree.", details=repr(event))
-        if not self._free:
-            self._grow()
-        node = self._free.pop()
+        node = self._new_node()
         self._nodes[node] = (parent, self._dense_id(event.element), event.n_tokens, -1, 0)
         kernels.link(self._nodes, self._heads, node)
         self._node_of[event.key] = node
@@ -102,8 +112,8 @@ class ContextIndex:
         self._element_of[node] = event.element
 
     def _remove(self, key: bytes) -> None:
-        node = self._node_of.get(key, 0)
-        if node == 0 or self._nodes[node, kernels.N_CHILDREN] > 0:
+        node = self._node_of.get(key)
+        if node is None or node in self._roots or self._nodes[node, kernels.N_CHILDREN] > 0:
             raise BugError("The context index and the prefix cache disagree.", details=f"evicted {key.hex()}")
         del self._node_of[key]
         kernels.unlink(self._nodes, self._heads, node)
@@ -124,6 +134,11 @@ class ContextIndex:
             self._dense[element] = dense
         return dense
 
+    def _new_node(self) -> int:
+        if not self._free:
+            self._grow()
+        return self._free.pop()
+
     def _grow(self) -> None:
         """Double the arrays and hash every node again."""
         old = len(self._nodes)
@@ -133,6 +148,6 @@ class ContextIndex:
         self._nodes = nodes
         self._heads = np.full(2 * old, -1, np.int32)
         for node in self._node_of.values():
-            if node:
+            if node not in self._roots:
                 kernels.link(self._nodes, self._heads, node)
         self._free.extend(range(2 * old - 1, old - 1, -1))

@@ -29,6 +29,17 @@ def annotation(passages: Sequence[Passage], referenced: Sequence[Passage], *, mo
     return "\n".join(lines)
 
 
+def annotation_of_whole(scope: Sequence[Passage], found: Sequence[Passage]) -> str:
+    """Files that stand there whole, and which of their passages match the question, best first."""
+    names = list(dict.fromkeys(file_name(passage.place.title) for passage in scope))
+    if not names:
+        return ""
+    lines = [f"Sources: all of {'; '.join(names)}."]
+    if found:
+        lines.append("Most relevant first: " + " > ".join(passage.block.label for passage in found) + ".")
+    return "\n".join(lines)
+
+
 def file_name(title: str) -> str:
     """A document's title on one line, at most 60 characters."""
     name = " ".join(title.split())

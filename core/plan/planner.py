@@ -1,14 +1,16 @@
 """One question's plan: fit, de-duplicate, align, annotate."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from core.index import ContextIndex, PathMatch
 from core.plan.align import align
-from core.plan.annotate import annotation
+from core.plan.annotate import annotation, annotation_of_whole
 from core.plan.dedup import split_held
 from core.types import Block, Context, Passage, Segment
+
+NO_PATH = PathMatch((), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Plan:
     n_deduplicated_tokens: int
     moved: bool
     """The new blocks do not stand in relevance order."""
+    quotable: tuple[Passage, ...]
+    """What may support an answer: ``passages``, and what else of a document stands there."""
 
 
 def make(request: PlanRequest, index: ContextIndex) -> Plan:
@@ -69,4 +73,29 @@ def make(request: PlanRequest, index: ContextIndex) -> Plan:
         n_left_out=len({p.block.id for p in request.context.passages}) - len(used),
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references),
         moved=moved,
+        quotable=used,
+    )
+
+
+def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
+    """A plan that puts all of ``scope`` into the prompt, in its own order; what is held already stays there.
+
+    ``request.segments`` holds every block of ``scope``; ``request.room`` is not looked at. The passages found
+    are ranked in the annotation.
+    """
+    inside = {passage.block.id for passage in scope}
+    found = [passage for passage in request.context.passages if passage.block.id in inside]
+    found = list({passage.block.id: passage for passage in found}.values())
+    new, references = split_held(scope, request.held)
+    ranked = {passage.block.id for passage in found}
+    return Plan(
+        passages=tuple(found),
+        blocks=tuple(passage.block for passage in new),
+        references=tuple(passage.block for passage in references),
+        annotation=annotation_of_whole(scope, () if request.context.is_opening else found),
+        match=NO_PATH,
+        n_left_out=0,
+        n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references),
+        moved=True,
+        quotable=(*found, *(passage for passage in scope if passage.block.id not in ranked)),
     )

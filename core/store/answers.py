@@ -44,6 +44,7 @@ def decode(stored: str) -> Answer:
             ChunkView(chunk["label"], chunk["n_tokens"], Tier(chunk["tier"])) for chunk in raw["chunks"]
         ),
         notes=tuple(raw["notes"]),
+        plan=tuple(raw.get("plan", ())),
     )
 
 

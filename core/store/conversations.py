@@ -8,7 +8,7 @@ import numpy as np
 
 from core.store import answers, redaction
 from core.store.database import Database
-from core.types import Answer, ConversationInfo, Segment, SegmentKind, Turn
+from core.types import Answer, CachePlace, ConversationInfo, Segment, SegmentKind, Turn
 
 
 class ConversationStore:
@@ -21,6 +21,18 @@ class ConversationStore:
             return self._db.run(
                 "INSERT INTO conversations (title, created_at, updated_at) VALUES (?, ?, ?)",
                 [title, now, now],
+            )
+
+    def cache_place(self, conversation_id: int) -> CachePlace:
+        """Where the cache keeps its prompts; the default for a conversation that is gone."""
+        row = self._db.row("SELECT namespace, on_disk FROM conversations WHERE id = ?", [conversation_id])
+        return CachePlace() if row is None else CachePlace(row[0], bool(row[1]))
+
+    def set_cache_place(self, conversation_id: int, place: CachePlace) -> None:
+        with self._db.write():
+            self._db.run(
+                "UPDATE conversations SET namespace = ?, on_disk = ? WHERE id = ?",
+                [place.namespace, place.on_disk, conversation_id],
             )
 
     def list(self) -> tuple[ConversationInfo, ...]:

@@ -6,14 +6,15 @@
 import time
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.store import full_text, redaction
 from core.store.database import Database
-from core.types import Block, DocumentInfo, DocumentStatus, PassageText, Place, Scope
+from core.store.scopes import documents_in
+from core.types import Block, DocumentInfo, DocumentStatus, Passage, PassageText, Place, Scope
 
-_INFO = "id, path, title, status, note, n_bytes, n_blocks, n_pages, added_at"
+_INFO = "id, path, title, status, note, n_bytes, n_blocks, n_pages, added_at, collection_id, keep_warm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,18 +187,20 @@ class DocumentStore:
         """The places of each block within ``scope``, by document and ordinal. Blocks without one are
         left out.
         """
+        inside, parameters = documents_in(scope)
         rows = self._db.rows_in(
             "SELECT blocks.id, documents.id, documents.title, documents.path, places.ordinal,"
             ' places.start, places."end", places.page FROM blocks'
             " JOIN places ON places.block = blocks.rowid"
             " JOIN documents ON documents.id = places.document_id"
-            " WHERE blocks.id IN (?*) ORDER BY documents.id, places.ordinal",
+            f" WHERE {f'documents.id {inside} AND' if inside else ''} blocks.id IN (?*)"
+            " ORDER BY documents.id, places.ordinal",
             list(dict.fromkeys(block_ids)),
+            parameters,
         )
         found: dict[str, list[Place]] = {}
         for block_id, *place in rows:
-            if not scope.document_ids or place[0] in scope.document_ids:
-                found.setdefault(block_id, []).append(Place(*place))
+            found.setdefault(block_id, []).append(Place(*place))
         return {block_id: tuple(places) for block_id, places in found.items()}
 
     def missing_blocks(self, block_ids: Collection[str]) -> set[str]:
@@ -210,13 +213,73 @@ class DocumentStore:
 
         Empty if there are more than ``limit`` documents: their beginnings would say nothing about them all.
         """
+        inside, parameters = documents_in(scope)
         rows = self._db.rows(
-            "SELECT places.document_id, blocks.id, blocks.text, blocks.n_tokens_est FROM places"
+            "SELECT blocks.id, blocks.text, blocks.n_tokens_est FROM places"
             " JOIN blocks ON blocks.rowid = places.block"
-            " WHERE places.ordinal = 0 ORDER BY places.document_id DESC"
+            f" WHERE places.ordinal = 0 {f'AND places.document_id {inside}' if inside else ''}"
+            " ORDER BY places.document_id DESC LIMIT ?",
+            [*parameters, limit + 1],
         )
-        inside = [row[1:] for row in rows if not scope.document_ids or row[0] in scope.document_ids]
-        return list(dict.fromkeys(inside)) if len(inside) <= limit else []
+        return list(dict.fromkeys((id_, text, n) for id_, text, n in rows)) if len(rows) <= limit else []
+
+    def whole(self, scope: Scope, max_tokens_est: int) -> tuple[Passage, ...] | None:
+        """Every block of the documents in ``scope``, in the one order in which they are read whole: by
+        document and place, a block that comes again left out. None if they have more tokens (estimated).
+
+        The passages have no quote and no score.
+        """
+        inside, parameters = documents_in(scope)
+        n_blocks = self._db.row(
+            f"SELECT coalesce(sum(n_blocks), 0) FROM documents {f'WHERE id {inside}' if inside else ''}",
+            parameters,
+        )
+        if n_blocks is None or n_blocks[0] > max_tokens_est:
+            return None  # a block has at least one token: no need to look at a large library's blocks
+        where = f"WHERE places.document_id {inside}" if inside else ""
+        of_places = f"FROM places JOIN blocks ON blocks.rowid = places.block {where}"
+        total = self._db.row(
+            "SELECT coalesce(sum(n), 0) FROM"
+            f" (SELECT max(blocks.n_tokens_est) AS n {of_places} GROUP BY blocks.rowid)",
+            parameters,
+        )
+        if total is None or total[0] > max_tokens_est:
+            return None
+        rows = self._db.rows(
+            f"SELECT blocks.id, blocks.text {of_places} ORDER BY places.document_id, places.ordinal",
+            parameters,
+        )
+        texts = dict.fromkeys(Block(id_, text) for id_, text in rows)
+        places = self.places_of([block.id for block in texts], scope)
+        return tuple(Passage(block, places[block.id], 0.0, "", 0) for block in texts)
+
+    def keep_warm(self, document_id: int, *, wanted: bool) -> None:
+        """Note whether the user wants a document read whole and kept."""
+        with self._db.write():
+            self._db.run("UPDATE documents SET keep_warm = ? WHERE id = ?", [wanted, document_id])
+
+    def is_kept_warm(self, scope: Scope) -> bool:
+        """Whether the user wants all documents in ``scope`` kept warm; never for everything."""
+        inside, parameters = documents_in(scope)
+        if not inside:
+            return False
+        row = self._db.row(
+            "SELECT count(*), coalesce(sum(documents.keep_warm OR coalesce(collections.keep_warm, 0)), 0)"
+            " FROM documents LEFT JOIN collections ON collections.id = documents.collection_id"
+            f" WHERE documents.id {inside}",
+            parameters,
+        )
+        return row is not None and row[0] > 0 and row[0] == row[1]
+
+    def kept_warm(self) -> tuple[int, ...]:
+        """Documents that the user wants kept warm, by themselves or with their collection; newest first."""
+        rows = self._db.rows(
+            "SELECT documents.id FROM documents LEFT JOIN collections"
+            " ON collections.id = documents.collection_id"
+            " WHERE (documents.keep_warm OR coalesce(collections.keep_warm, 0)) AND n_blocks > 0"
+            " ORDER BY documents.added_at DESC, documents.id DESC"
+        )
+        return tuple(row[0] for row in rows)
 
     def _find(self, condition: str, value: str) -> DocumentRecord | None:
         row = self._db.row(
@@ -303,4 +366,5 @@ class DocumentStore:
 
 def _info(row: Sequence[Any]) -> DocumentInfo:
     document_id, path, title, status, *rest = row
-    return DocumentInfo(document_id, path, title, DocumentStatus(status), *rest)
+    info = DocumentInfo(document_id, path, title, DocumentStatus(status), *rest)
+    return replace(info, keep_warm=bool(info.keep_warm))  # SQLite has no truth values

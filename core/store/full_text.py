@@ -8,11 +8,11 @@ language unquoted.
 # ruff: noqa: S608
 # The statement is put together from our own names; values are always parameters.
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.store.database import Database
+from core.store.scopes import documents_in
 from core.text import terms
 from core.types import Scope
 
@@ -62,19 +62,14 @@ def match(db: Database, wanted: Sequence[str], scope: Scope, limit: int) -> list
     if not wanted or limit <= 0:
         return []
     query = " OR ".join('"' + term.replace('"', '""') + '"' for term in wanted[:_MAX_TERMS])
-    ids = sorted(scope.document_ids)
-    # The plus keeps SQLite from searching once for every block of the scope. The ids go in as JSON,
-    # because a scope may name more documents than a statement may have variables.
-    within = (
-        "AND +rowid IN (SELECT block FROM places WHERE document_id IN (SELECT value FROM json_each(?)))"
-        if ids
-        else ""
-    )
+    inside, parameters = documents_in(scope)
+    # The plus keeps SQLite from searching once for every block of the scope.
+    within = f"AND +rowid IN (SELECT block FROM places WHERE document_id {inside})" if inside else ""
     rows = db.rows(
         "SELECT blocks.id, blocks.text, blocks.n_tokens_est, -found.rank FROM"
         " (SELECT rowid, rank FROM blocks_fts"
         f" WHERE blocks_fts MATCH ? {within} ORDER BY rank LIMIT ?) AS found"
         " JOIN blocks ON blocks.rowid = found.rowid ORDER BY found.rank, blocks.id",
-        (query, *([json.dumps(ids)] if ids else []), limit),
+        (query, *parameters, limit),
     )
     return [Match(*row) for row in rows]

@@ -127,7 +127,33 @@ def m001_first_schema(db: Any) -> None:
         db.conn.execute(statement)
 
 
-_ALL: tuple[Callable[[Any], None], ...] = (m001_first_schema,)
+_M002 = (
+    """
+    CREATE TABLE collections (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        apart INTEGER NOT NULL DEFAULT 0,   -- a cache namespace of its own
+        on_disk INTEGER NOT NULL DEFAULT 1, -- snapshots may be written to SSD
+        keep_warm INTEGER NOT NULL DEFAULT 0,
+        created_at REAL NOT NULL
+    )""",
+    "ALTER TABLE documents ADD COLUMN collection_id INTEGER REFERENCES collections (id) ON DELETE SET NULL",
+    "ALTER TABLE documents ADD COLUMN keep_warm INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX documents_collection_id ON documents (collection_id)",
+    # Which collections kept apart a conversation ever touched, and whether it may be written to SSD.
+    "ALTER TABLE conversations ADD COLUMN namespace TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE conversations ADD COLUMN on_disk INTEGER NOT NULL DEFAULT 1",
+    # What was learned in use and would take long to learn again; one row a subject, replaced as a whole.
+    "CREATE TABLE learned (name TEXT PRIMARY KEY, state BLOB NOT NULL, updated_at REAL NOT NULL)",
+)
+
+
+def m002_collections(db: Any) -> None:
+    for statement in _M002:
+        db.conn.execute(statement)
+
+
+_ALL: tuple[Callable[[Any], None], ...] = (m001_first_schema, m002_collections)
 
 NAMES = tuple(migration.__name__ for migration in _ALL)
 """Every migration, oldest first."""

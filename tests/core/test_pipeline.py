@@ -14,8 +14,9 @@ from core.engine.protocol import CancelFlag
 from core.engine.snapshots import SnapshotStore
 from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled, KnownError, PromptTooLong
+from core.idle import settle, warm_up
 from core.ingest.library import ingest
-from core.pipeline import Workbench, answer, settle, warm_up
+from core.pipeline import answer
 from core.retrieval.search import Searcher
 from core.store.database import open_database
 from core.store.documents import DocumentStore
@@ -30,6 +31,7 @@ from core.types import (
     Scope,
     Tier,
 )
+from core.workbench import Workbench
 
 pytestmark = pytest.mark.model
 EVERYTHING = Scope()
@@ -46,6 +48,16 @@ CONVERSATIONS = (
     ("What is the limit for a hotel night?", "Who approves a journey?", "Can I travel first class?"),
     ("How much is the rent of flat 5?", "Is it the same in flat 3?", "What is the notice period?"),
     ("Where does the salt go?", "How often must it be filled?", "What is the water hardness setting?"),
+    ("Who is the landlord of flat 5?", "Who is the tenant?", "How is the rent paid?"),
+    ("Is smoking allowed?", "May I have a cat in flat 3?", "And may I sublet a room?"),
+    ("What do I do before the first wash?", "Where is the rinse aid filled in?", "And what if it leaks?"),
+    ("How long does the short programme take?", "How much water does it use?", "Is it for pans?"),
+    ("Who pays for taxis?", "Is breakfast paid?", "When must the claim be handed in?"),
+    ("What was said about the hedge?", "What does it cost?", "Who takes care of it?"),
+    ("How many plots are free?", "Who is on the waiting list?", "What is the yearly fee?"),
+    ("Compare the deposits of the two flats.", "Which rent is higher?", "Which tenancy ends first?"),
+    ("May I fly business class?", "What if the flight is long?", "Who decides?"),
+    ("What is the address of flat 3?", "How many rooms does it have?", "Is there a cellar?"),
 )
 
 
@@ -94,26 +106,26 @@ def done(events):
     return events[-1].turn.answer
 
 
-def check_exact(bench, *, passages, budget, n_tokens):
+def check_exact(bench, conversations, *, passages, budget, n_tokens):
     """Record the token paths of all conversations run with reuse; replay each cold; compare to the bit."""
     recorded = []
     prefill = bench.cache.prefill
 
-    def recording(prompt, cancel, *, logits=True):
-        yield from prefill(prompt, cancel, logits=logits)
+    def recording(prompt, cancel, *, logits=True, **options):
+        yield from prefill(prompt, cancel, logits=logits, **options)
         if logits:
             recorded.append((prompt, bench.engine.logits().copy()))
 
     bench.cache.prefill = recording
     answers = []
-    for conversation in CONVERSATIONS:
+    for conversation in conversations:
         id_ = None
         for number, text in enumerate(conversation):
             events, id_ = ask(bench, text, id_, n=n_tokens, passages=passages, budget=budget)
             answers.append(done(events))
             if number == 0:  # one turn builds on a settled answer, the next one on an unsettled one
                 settle(bench, id_, CancelFlag())
-    assert len(recorded) == 21
+    assert len(recorded) == 3 * len(conversations)
     assert sum(a.metrics.n_live_tokens for a in answers) > 0.3 * sum(
         a.metrics.n_prompt_tokens for a in answers
     )
@@ -132,10 +144,29 @@ def check_exact(bench, *, passages, budget, n_tokens):
             bench.cache.decode(token, CancelFlag())
         text = b"".join(bench.engine.token_bytes(token) for token in said).decode(errors="replace")
         assert text.strip() == found.text
+    metrics = [one.metrics for one in answers]
+    return (
+        sum(m.n_live_tokens for m in metrics),
+        sum(m.n_ram_tokens for m in metrics),
+        sum(m.n_ssd_tokens for m in metrics),
+        sum(m.n_prefilled_tokens for m in metrics),
+    )
 
 
-def test_reuse_changes_nothing_cut_down_model(bench):
-    check_exact(bench, passages=5, budget=1500, n_tokens=16)
+@pytest.mark.parametrize(("kv_type", "n"), [("f16", 17), ("q8_0", 6)])
+def test_reuse_changes_nothing_cut_down_model(tiny_model, library, tmp_path, kv_type, n):
+    """All tiers on, memory so small that chunks are evicted all the time."""
+    engine = LlamaEngine(tiny_model, Settings(n_ctx=4096, kv_type=kv_type))
+    ssd = SsdTier(SnapshotStore(tmp_path, 20 << 20, 10**12, pytest.fail))
+    try:
+        with open_database(library) as db:
+            bench = Workbench(engine, db, ram_budget=(3 if kv_type == "f16" else 1) << 20, ssd=ssd)
+            bench.cache.rates.loading_pays = lambda *_: True  # two layers are computed faster than loaded
+            tiers = check_exact(bench, CONVERSATIONS[:n], passages=3, budget=800, n_tokens=8)
+            assert min(tiers) > 0, "no tier was spared"
+    finally:
+        ssd.close()
+        engine.close()
 
 
 @pytest.mark.slow
@@ -143,7 +174,7 @@ def test_reuse_changes_nothing_embedded_model(embedded_model, library):
     engine = LlamaEngine(embedded_model, Settings(n_ctx=4096))
     try:
         with open_database(library) as db:
-            check_exact(Workbench(engine, db), passages=2, budget=500, n_tokens=8)
+            check_exact(Workbench(engine, db), CONVERSATIONS[:7], passages=2, budget=500, n_tokens=8)
     finally:
         engine.close()
 
@@ -370,9 +401,9 @@ def test_golden_prompt(bench):
     recorded = []
     prefill = bench.cache.prefill
 
-    def recording(prompt, cancel, *, logits=True):
+    def recording(prompt, cancel, *, logits=True, **options):
         recorded.append(prompt)
-        yield from prefill(prompt, cancel, logits=logits)
+        yield from prefill(prompt, cancel, logits=logits, **options)
 
     bench.cache.prefill = recording
     _, id_ = ask(bench, "Who approves a journey?", context=context, n=1)

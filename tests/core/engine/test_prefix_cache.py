@@ -15,7 +15,7 @@ from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled, EngineError
 from core.index import ContextIndex
 from core.prompt import lay_out
-from core.types import Committed, Segment, SegmentKind, Tier
+from core.types import Committed, Rooted, Segment, SegmentKind, Tier
 
 N_CTX = 2100
 BYTES_PER_TOKEN = 8
@@ -115,6 +115,8 @@ class CacheMachine(RuleBasedStateMachine):
     def start(self, can_cut, ram, ssd):
         self.memory = FakeMemory(can_cut=can_cut)
         self.root = root_key(b"maker")
+        self.roots = {"": self.root, "apart": root_key(b"maker", "apart")}
+        self.secret = set()
         self.ram_tokens, self.ssd_bytes = ram, ssd
         if ssd:
             import tempfile
@@ -125,7 +127,7 @@ class CacheMachine(RuleBasedStateMachine):
     def open(self):
         from pathlib import Path
 
-        self.index = ContextIndex(self.root)
+        self.index = ContextIndex()
         self.held: dict[bytes, bytes] = {}
         if self.folder is not None:
             store = SnapshotStore(Path(self.folder.name), self.ssd_bytes, 10**9, lambda message: None)
@@ -133,23 +135,32 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache = PrefixCache(
             self.memory, self.root, self.follow, ram_budget=self.ram_tokens * BYTES_PER_TOKEN, ssd=self.ssd
         )
+        self.cache.add_root(self.roots["apart"])
         self.decoded = 0
 
     def follow(self, event):
         self.index.apply(event)
-        if isinstance(event, Committed):
-            assert event.parent in self.held or event.parent == self.root
+        if isinstance(event, Rooted):
+            assert event.key in self.roots.values()
+        elif isinstance(event, Committed):
+            assert event.parent in self.held or event.parent in self.roots.values()
             self.held[event.key] = event.parent
         else:
             assert event.key not in self.held.values(), "evicted before what stands on it"
             del self.held[event.key]
 
-    @rule(kinds=kinds, logits=st.booleans(), idle=st.integers(0, 4))
-    def ask(self, kinds, logits, idle):
-        prompt = prompt_of(self.root, kinds)
+    @rule(
+        kinds=kinds,
+        logits=st.booleans(),
+        idle=st.integers(0, 4),
+        namespace=st.sampled_from(["", "apart"]),
+    )
+    def ask(self, kinds, logits, idle, namespace):
+        prompt = prompt_of(self.roots[namespace], kinds)
         located = self.cache.locate(prompt)
         before = self.memory.n_prefilled
-        steps = list(self.cache.prefill(prompt, CancelFlag(), logits=logits))
+        n_on_disk = next((n for n, kind in enumerate(kinds) if kind in self.secret), 1000)
+        steps = list(self.cache.prefill(prompt, CancelFlag(), logits=logits, n_on_disk=n_on_disk))
         self.decoded = 0
         assert self.memory.kv == cold(prompt), "what is live is not what a cold run gives"
         if logits:
@@ -200,6 +211,16 @@ class CacheMachine(RuleBasedStateMachine):
             assert all(info.block_id != f"{kind:016x}" for info in self.ssd.open(self.root))
         self.decoded = self.cache.n_positions - self.cache.n_live_tokens
 
+    @rule(kind=st.integers(0, 6))
+    def keep_off_disk(self, kind):
+        self.secret.add(kind)
+        self.cache.keep_off_disk({f"{kind:016x}"})
+        self.decoded = self.cache.n_positions - self.cache.n_live_tokens
+
+    @rule(kinds=kinds)
+    def pin(self, kinds):
+        self.cache.pin([chunk.key for chunk in prompt_of(self.root, kinds).chunks])
+
     @rule()
     def forget_everything(self):
         self.cache.forget_everything()
@@ -242,7 +263,15 @@ class CacheMachine(RuleBasedStateMachine):
         assert len(self.index) == len(self.held)
         for node in nodes.values():
             assert node.has_tier
-            assert node.parent is self.cache._tree.root or nodes[node.parent.key] is node.parent
+            parent = node.parent
+            assert self.cache._tree.before(parent.key) is parent
+            assert parent.root == node.root
+
+    @invariant()
+    def secrets_stay_off_the_disk(self):
+        if self.ssd is not None:
+            on_disk = {info.block_id for root in self.roots.values() for info in self.ssd.open(root)}
+            assert not on_disk & {f"{kind:016x}" for kind in self.secret}
 
     @invariant()
     def budgets_hold(self):
@@ -271,7 +300,7 @@ def test_a_prompt_that_does_not_fit_is_refused_before_anything_is_touched():
     with pytest.raises(Exception, match="does not fit"):
         list(cache.prefill(prompt_of(b"root", [4] * 5), CancelFlag()))
     assert memory.kv == []
-    assert events == []
+    assert events == [Rooted(b"root")]
 
 
 def test_root_depends_on_maker_and_namespace():
@@ -338,3 +367,22 @@ def test_a_second_process_finds_what_the_first_one_read(tmp_path):
         assert [step.tier for step in steps] == expected
         cache.retire()
         ssd.close()
+
+
+def test_a_namespace_of_its_own_shares_nothing():
+    memory = FakeMemory(can_cut=True)
+    cache = PrefixCache(memory, b"root", lambda _: None, ram_budget=10**6)
+    other = cache.add_root(b"other")
+    run(cache, [1, 2, 0])
+    before = memory.n_prefilled
+    list(cache.prefill(prompt_of(other, [1, 2, 0]), CancelFlag()))
+    assert memory.n_prefilled - before == 130 + 300 + 5, "another namespace's prompt is read anew"
+
+
+def test_a_pinned_path_stays_when_room_is_made():
+    cache = PrefixCache(FakeMemory(can_cut=True), b"root", lambda _: None, ram_budget=(130 + 5 + 512) * 8)
+    run(cache, [1, 0])
+    cache.pin([chunk.key for chunk in prompt_of(b"root", [1, 0]).chunks])
+    for kind in (3, 2, 5, 3, 2, 5):
+        run(cache, [kind, 6])
+    assert cache.locate(prompt_of(b"root", [1, 0])) == [Tier.RAM, Tier.RAM]

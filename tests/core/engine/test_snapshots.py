@@ -402,7 +402,7 @@ FILE = 1000 + HEADER_BYTES
 def test_leaves_go_least_recently_used_first_foreign_roots_before_own(folder):
     evicted = []
     with opened(folder, budget=5 * FILE) as store:
-        store.root, store.on_evict = ROOT, evicted.append
+        store.roots, store.on_evict = {ROOT}, evicted.append
         chain = write_chain(store, 3)
         foreign = info_of(OTHER_ROOT, root=OTHER_ROOT)
         assert store.write(foreign, payload_of(foreign))
@@ -826,7 +826,7 @@ class Machine(RuleBasedStateMachine):
 
     def open(self) -> SnapshotStore:
         store = SnapshotStore(self.folder, self.BUDGET, PLENTY, pytest.fail)
-        store.root, store.on_evict = ROOT, self.evicted.append
+        store.roots, store.on_evict = {ROOT}, self.evicted.append
         return store
 
     def teardown(self) -> None:

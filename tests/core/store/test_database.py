@@ -60,15 +60,15 @@ def test_a_migration_of_an_old_database_is_preceded_by_a_backup(data_dir, db, mo
     db.run("INSERT INTO conversations (title, created_at, updated_at) VALUES ('kept', 0, 0)")
     db.close()
 
-    def m002_breaks(database):
+    def m999_breaks(database):
         database.conn.execute("DELETE FROM conversations")
         raise sqlite3.OperationalError("no")
 
-    monkeypatch.setattr(migrations, "_ALL", (migrations.m001_first_schema, m002_breaks))
-    monkeypatch.setattr(migrations, "NAMES", ("m001_first_schema", "m002_breaks"))
+    monkeypatch.setattr(migrations, "_ALL", (*migrations._ALL, m999_breaks))
+    monkeypatch.setattr(migrations, "NAMES", (*migrations.NAMES, "m999_breaks"))
     with pytest.raises(BugError):
         open_database(data_dir)
-    backup = data_dir / "slipstream.db.before-m002_breaks"
+    backup = data_dir / "slipstream.db.before-m999_breaks"
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     for file in (data_dir / "slipstream.db", backup):
         connection = sqlite3.connect(file)

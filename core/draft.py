@@ -1,0 +1,196 @@
+"""A question's prompt: what stands before it, what it adds, and that it fits the model's context."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from core import plan as planning
+from core.errors import KnownError, PromptTooLong
+from core.prompt import end_key, lay_out
+from core.types import CachePlace, Context, Passage, Prompt, Question, Segment, SegmentKind
+from core.workbench import Workbench
+
+_WHOLE_SHARE = 0.75
+"""Of the model's context, so much may be documents read whole: the rest is for the turns."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A prompt that fits, and how it came about."""
+
+    plan: planning.Plan
+    branch: tuple[Segment, ...]
+    """Segments that stand before this question."""
+    added: tuple[Segment, ...]
+    """Segments that this question adds."""
+    prompt: Prompt
+    place: CachePlace
+    is_new_branch: bool
+    """The turn is stored with its branch: nothing before it is continued."""
+    notes: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    """Why the plan is as it is, a sentence each."""
+
+
+def draft(bench: Workbench, question: Question, context: Context) -> Draft:
+    """A plan and prompt that leave room for the answer: passages give way first, then old turns.
+
+    Raises KnownError for a conversation that was deleted, PromptTooLong where the question alone is.
+    """
+    branch, is_new_branch = branch_of(bench, question.conversation_id)
+    notes = []
+    if is_new_branch and question.conversation_id is not None:
+        notes.append("The conversation was read anew: its model or one of its documents has changed.")
+    limit = bench.engine.n_ctx - question.max_tokens
+    ask = n_tokens(bench.writer.ask("", question.text))
+    segments = bench.segments_of([passage.block for passage in context.passages])
+    held = {segment.block_id for segment in branch if segment.block_id}
+    wanted = sum(len(segment.tokens) for id_, segment in segments.items() if id_ not in held)
+    if n_tokens(*branch) + ask + min(wanted, limit // 3) > limit and question.conversation_id is not None:
+        branch = _compacted(bench, question.conversation_id, limit // 2 - ask)
+        held = set()
+        is_new_branch = True
+        notes = ["Earlier passages and turns were set aside to make room."]
+    fixed = n_tokens(*branch)
+    if fixed + ask > limit:
+        raise PromptTooLong(
+            f"The question does not fit: it has {ask:,} tokens, the model reads {bench.engine.n_ctx:,} "
+            f"with {question.max_tokens:,} kept for the answer.",
+            hint="Shorten it, or choose a larger n_ctx or a shorter answer in the settings.",
+        )
+    place = _place_of(bench, question, [*held, *segments])
+    root = bench.root_of(place.namespace)
+    after = end_key(branch, root)
+    room = limit - fixed - ask
+    while True:
+        plan = planning.make(planning.PlanRequest(context, segments, held, after, room), bench.index)
+        added = (
+            *(segments[block.id] for block in plan.blocks),
+            bench.writer.ask(plan.annotation, question.text),
+        )
+        over = fixed + n_tokens(*added) - limit
+        if over <= 0:
+            break
+        if not plan.blocks:  # not even the annotation fits: the question alone does
+            added = (bench.writer.ask("", question.text),)
+            break
+        room -= over
+    made = Draft(plan, branch, added, lay_out((*branch, *added), root), place, is_new_branch, notes=notes)
+    return _whole(bench, question, context, made, limit) or made
+
+
+def whole_room(bench: Workbench) -> int:
+    """Tokens that the blocks of documents read whole may take."""
+    return int(_WHOLE_SHARE * bench.engine.n_ctx)
+
+
+def branch_of(bench: Workbench, conversation_id: int | None) -> tuple[tuple[Segment, ...], bool]:
+    """The conversation's prompt so far, and whether it is a new branch.
+
+    A turn whose ledger begins with a head starts a branch: what stood before it was set aside. If a ledger
+    since then is gone (its document was removed) or of another model, the turns' text is rendered anew.
+    """
+    if conversation_id is None:
+        return (bench.writer.head(),), True
+    ledgers = bench.conversations.ledger(conversation_id)
+    if not ledgers:
+        raise KnownError("This conversation was deleted.", hint="Start a new one.")
+    heads = [n for n, (_, ledger) in enumerate(ledgers) if ledger and ledger[0].kind is SegmentKind.HEAD]
+    current = ledgers[heads[-1] :] if heads else ledgers
+    if all(ledger and tokenizer == bench.engine.tokenizer_id for tokenizer, ledger in current):
+        return tuple(segment for _, ledger in current for segment in ledger), False
+    turns = bench.conversations.turns(conversation_id)
+    return bench.writer.history_from_text((t.question, t.answer.text) for t in turns), True
+
+
+def _compacted(bench: Workbench, conversation_id: int, room: int) -> tuple[Segment, ...]:
+    """A new branch: head and as many of the latest turns as fit ``room`` tokens, without passages."""
+    head = bench.writer.head()
+    room -= len(head.tokens)
+    kept: list[Segment] = []
+    for turn in reversed(bench.conversations.turns(conversation_id)):
+        pair = bench.writer.turn_from_text(turn.question, turn.answer.text)
+        room -= n_tokens(*pair)
+        if room < 0:
+            break
+        kept[:0] = pair
+    return (head, *kept)
+
+
+def _place_of(bench: Workbench, question: Question, block_ids: Sequence[str]) -> CachePlace:
+    """Where this prompt is cached: what it holds and what it was asked of decide."""
+    place = CachePlace()
+    if question.conversation_id is not None:
+        place = bench.conversations.cache_place(question.conversation_id)
+    touched = [info for infos in bench.collections.holding(block_ids).values() for info in infos]
+    return place.touching([*touched, *bench.collections.asked(question.scope)])
+
+
+def _whole(
+    bench: Workbench, question: Question, context: Context, by_passages: Draft, limit: int
+) -> Draft | None:
+    """The draft with all text in scope, if that is the better one; else None.
+
+    Considered at the start of a conversation, and in every turn where the user wants the documents kept warm.
+    """
+    kept_warm = bench.documents.is_kept_warm(question.scope)
+    if not kept_warm and len(by_passages.branch) > 1:
+        return None
+    scope = bench.documents.whole(question.scope, whole_room(bench))
+    whole = None if not scope else _whole_draft(bench, question, context, by_passages, scope)
+    if whole is not None and whole.prompt.n_tokens > limit:
+        whole = None
+    choice = planning.choose(
+        None if whole is None else _cost(bench, whole),
+        _cost(bench, by_passages),
+        context,
+        kept_warm=kept_warm,
+    )
+    chosen = whole if choice.whole and whole is not None else by_passages
+    if choice.reason:
+        chosen.reasons.append(choice.reason)
+    return whole if choice.whole else None
+
+
+def _whole_draft(
+    bench: Workbench, question: Question, context: Context, base: Draft, scope: Sequence[Passage]
+) -> Draft:
+    segments = bench.segments_of([passage.block for passage in scope])
+    held = {segment.block_id for segment in base.branch if segment.block_id}
+    place = _place_of(bench, question, [*held, *segments])
+    root = bench.root_of(place.namespace)
+    plan = planning.make_whole(
+        planning.PlanRequest(context, segments, held, end_key(base.branch, root), 0), scope
+    )
+    added = (
+        *(segments[block.id] for block in plan.blocks),
+        bench.writer.ask(plan.annotation, question.text),
+    )
+    prompt = lay_out((*base.branch, *added), root)
+    return Draft(plan, base.branch, added, prompt, place, base.is_new_branch, notes=list(base.notes))
+
+
+def _cost(bench: Workbench, made: Draft) -> planning.Cost:
+    n_blocks = n_tokens(*made.added[:-1])
+    cached = bench.cache.locate(made.prompt)
+    first = len(made.branch)
+    missing = sum(
+        len(chunk.tokens)
+        for index, chunk in enumerate(made.prompt.chunks)
+        if first <= chunk.segment < len(made.prompt.segments) - 1 and index >= len(cached)
+    )
+    return planning.Cost(n_blocks, missing)
+
+
+def n_on_disk(bench: Workbench, prompt: Prompt, place: CachePlace) -> int:
+    """How many leading segments of a prompt may be written to SSD."""
+    if not place.on_disk:
+        return 1  # the instructions say nothing of anybody's documents
+    holding = bench.collections.holding([segment.block_id for segment in prompt.segments if segment.block_id])
+    for index, segment in enumerate(prompt.segments):
+        if not all(info.on_disk for info in holding.get(segment.block_id, ())):
+            return index
+    return len(prompt.segments)
+
+
+def n_tokens(*segments: Segment) -> int:
+    return sum(len(segment.tokens) for segment in segments)

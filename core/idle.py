@@ -1,0 +1,137 @@
+"""What is done while nobody waits: settle the last answer, warm up, keep documents warm.
+
+Every function stops within a chunk when ``cancel`` is set (Cancelled) and keeps what it had finished.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.draft import branch_of, n_on_disk, n_tokens, whole_room
+from core.engine.protocol import CancelFlag
+from core.errors import Cancelled
+from core.metrics import count
+from core.prompt import lay_out
+from core.types import CachePlace, DocumentWarmth, Prompt, Scope, Warmth
+from core.workbench import Workbench
+
+_PINNED_SHARE = 0.5
+"""Of the RAM tier's budget, so much may be documents that are kept warm."""
+
+
+def warm_up(bench: Workbench, cancel: CancelFlag) -> None:
+    """Before the first question: bring what was used last from SSD into RAM, and read the instructions that
+    every conversation begins with.
+    """
+    for _n_bytes in bench.cache.warm_up(bench.ram_budget // 2):
+        if cancel.is_set():
+            raise Cancelled
+    if not bench.cache.n_live_tokens:
+        apart = (CachePlace(str(info.id)) for info in bench.collections.list() if info.apart)
+        for place in (*apart, CachePlace()):
+            _read(bench, lay_out([bench.writer.head()], bench.root_of(place.namespace)), place, cancel)
+
+
+def settle(bench: Workbench, conversation_id: int, cancel: CancelFlag) -> None:
+    """Read the finished answer again as canonical chunks while the user reads it, and save what is unsaved.
+
+    KV made token by token is not what prefilling gives, so the next turn cannot build on it. What is not
+    settled when the next question comes is prefilled with it.
+    """
+    bench.keep_tokens()
+    segments, _ = branch_of(bench, conversation_id)
+    place = bench.conversations.cache_place(conversation_id)
+    prompt = lay_out(segments, bench.root_of(place.namespace))
+    if prompt.n_tokens <= bench.engine.n_ctx:
+        _read(bench, prompt, place, cancel)
+    while not cancel.is_set() and bench.cache.tend():
+        pass
+
+
+def keep_documents_warm(bench: Workbench, cancel: CancelFlag) -> list[str]:
+    """Read the documents that the user wants kept warm, as far as they are not; what was done, in words.
+
+    They are pinned, the latest first, up to a share of the RAM tier. Without any tier to keep them in nothing
+    is done.
+    """
+    if not bench.cache.keeps_snapshots:
+        return []
+    done: list[str] = []
+    pinned: set[bytes] = set()
+    for document_id in bench.documents.kept_warm():
+        whole = None if document_id in bench.unkeepable else _whole_document(bench, document_id)
+        if whole is None:
+            continue
+        bench.cache.pin(pinned.union(chunk.key for chunk in whole.prompt.chunks))
+        missing = len(whole.prompt.chunks) - len(bench.cache.locate(whole.prompt))
+        if missing:
+            _read(bench, whole.prompt, whole.place, cancel)
+        while bench.cache.tend():
+            if cancel.is_set():
+                raise Cancelled
+        more = pinned.union(chunk.key for chunk in whole.prompt.chunks)
+        if not bench.cache.holds(more, int(_PINNED_SHARE * bench.ram_budget)):
+            bench.unkeepable.add(document_id)  # reading it again and again would keep nothing
+            done.append(f"{whole.title} cannot be kept warm: the memory for it is too small.")
+            continue
+        pinned = more
+        if missing:
+            n_read = sum(len(chunk.tokens) for chunk in whole.prompt.chunks[-missing:])
+            done.append(f"{whole.title} is warm: {count(n_read, 'token')} read.")
+    bench.cache.pin(pinned)
+    bench.keep_tokens()
+    return done
+
+
+def warmth(bench: Workbench, document_ids: Sequence[int]) -> tuple[DocumentWarmth, ...]:
+    """How warm documents are, and what a first question would wait for."""
+    found = []
+    for document_id in document_ids:
+        whole = _whole_document(bench, document_id)
+        if whole is None:
+            found.append(DocumentWarmth(document_id, Warmth.TOO_LONG, 0, 0, 0.0))
+            continue
+        chunks = whole.prompt.chunks
+        n_cached = sum(
+            len(chunk.tokens)
+            for chunk, _tier in zip(chunks, bench.cache.locate(whole.prompt), strict=False)
+            if chunk.segment > 0
+        )
+        total = whole.prompt.n_tokens - n_tokens(whole.prompt.segments[0])
+        state = Warmth.WARM if n_cached == total else Warmth.PARTLY if n_cached else Warmth.COLD
+        rate = bench.cache.rates.prefill_token_s.value or 0.0
+        found.append(DocumentWarmth(document_id, state, total, n_cached, (total - n_cached) * rate))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    title: str
+    prompt: Prompt
+    place: CachePlace
+
+
+def _whole_document(bench: Workbench, document_id: int) -> _Whole | None:
+    """The prompt that a document read whole begins with; None for one that does not fit or is gone."""
+    scope = Scope(frozenset({document_id}))
+    passages = bench.documents.whole(scope, whole_room(bench))
+    if not passages:
+        return None
+    blocks = [passage.block for passage in passages]
+    segments = bench.segments_of(blocks)
+    place = CachePlace().touching(
+        [
+            *bench.collections.asked(scope),
+            *(info for infos in bench.collections.holding(list(segments)).values() for info in infos),
+        ]
+    )
+    if n_tokens(*segments.values()) > whole_room(bench):
+        return None
+    head = bench.writer.head()
+    prompt = lay_out([head, *(segments[block.id] for block in blocks)], bench.root_of(place.namespace))
+    return _Whole(passages[0].place.title, prompt, place)
+
+
+def _read(bench: Workbench, prompt: Prompt, place: CachePlace, cancel: CancelFlag) -> None:
+    limit = n_on_disk(bench, prompt, place)
+    for _step in bench.cache.prefill(prompt, cancel, logits=False, n_on_disk=limit):
+        pass

@@ -1,0 +1,204 @@
+"""What is done while nobody waits, on a real model: documents kept warm, apart and off the disk."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.config import Settings
+from core.engine.llama import LlamaEngine
+from core.engine.protocol import CancelFlag
+from core.engine.snapshots import SnapshotStore
+from core.engine.ssd_tier import SsdTier
+from core.errors import Cancelled
+from core.idle import keep_documents_warm, settle, warm_up, warmth
+from core.ingest.library import ingest
+from core.pipeline import answer
+from core.retrieval.search import Searcher
+from core.store.database import open_database
+from core.types import CachePlace, Question, Scope, Warmth
+from core.workbench import Workbench
+
+pytestmark = pytest.mark.model
+
+RENT = "The rent of the flat is 900 euros a month, to be paid on the third day of the month."
+CATS = "Cats may be kept; dogs need the landlord's consent in writing, which he gives within a week."
+BIKES = "Bicycles stand in the cellar, not in the hall. The key of the cellar hangs beside the meters."
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_model):
+    engine = LlamaEngine(tiny_model, Settings(n_ctx=2048))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def db(tmp_path):
+    import threading
+
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    clauses = "\n\n".join(f"Clause {n}: the tenant of house number {n} pays for repair {n}." for n in range(40))
+    (folder / "lease.txt").write_text(f"{RENT}\n\n{CATS}\n\n{BIKES}\n\n{clauses}\n")
+    (folder / "long.txt").write_text(
+        "\n\n".join(f"Paragraph {n} is about {n * 7} sheep." for n in range(900))
+    )
+    with open_database(tmp_path / "data") as database:
+        ingest([folder], database, cancel=threading.Event(), progress=lambda _: None)
+        yield database
+
+
+@pytest.fixture
+def ssd(tmp_path):
+    tier = SsdTier(SnapshotStore(tmp_path / "snapshots", 50 << 20, 10**10, pytest.fail))
+    yield tier
+    tier.close()
+
+
+@pytest.fixture
+def bench(engine, db, ssd):
+    bench = Workbench(engine, db, ram_budget=50 << 20, ssd=ssd)
+    bench.cache.rates.loading_pays = lambda *_: True
+    return bench
+
+
+def document(bench, title):
+    return next(one for one in bench.documents.list_documents() if one.title == title)
+
+
+def ask(bench, text, scope, conversation=None):
+    context = Searcher(bench.db).search(text, scope=scope, limit=4, token_budget=600)
+    events = list(answer(bench, 1, Question(text, conversation, scope, 8), context, CancelFlag()))
+    return events[-1].turn.answer, events[-1].conversation_id
+
+
+def test_a_document_kept_warm_is_read_once_and_then_every_question_is_short(bench):
+    lease = document(bench, "lease.txt")
+    (before,) = warmth(bench, [lease.id])
+    assert before.warmth is Warmth.COLD
+    assert before.n_tokens > 600
+    bench.documents.keep_warm(lease.id, wanted=True)
+    (sentence,) = keep_documents_warm(bench, CancelFlag())
+    assert sentence.startswith("lease.txt is warm")
+    assert keep_documents_warm(bench, CancelFlag()) == [], "it is read once"
+    (after,) = warmth(bench, [lease.id])
+    assert after == replace(before, warmth=Warmth.WARM, n_cached_tokens=before.n_tokens, cold_s=0.0)
+    for text in ("How much is the rent?", "May I keep a dog?", "What colour is the door?"):
+        found, _ = ask(bench, text, Scope(frozenset({lease.id})))
+        assert "Read whole, since it is kept warm." in found.plan
+        assert found.metrics.n_prefilled_tokens < 130, "only the question and its annotation"
+        assert found.metrics.n_cached_tokens >= before.n_tokens
+
+
+def test_a_document_too_long_is_said_to_be(bench):
+    long = document(bench, "long.txt")
+    bench.documents.keep_warm(long.id, wanted=True)
+    assert keep_documents_warm(bench, CancelFlag()) == []
+    assert warmth(bench, [long.id])[0].warmth is Warmth.TOO_LONG
+    found, _ = ask(bench, "How many sheep are in paragraph 5?", Scope(frozenset({long.id})))
+    assert "Too long to be read whole: the passages found were used." in found.plan
+
+
+def test_too_little_memory_to_keep_it_is_found_out_once(engine, db):
+    bench = Workbench(engine, db, ram_budget=1000)
+    lease = document(bench, "lease.txt")
+    bench.documents.keep_warm(lease.id, wanted=True)
+    (sentence,) = keep_documents_warm(bench, CancelFlag())
+    assert "cannot be kept warm" in sentence
+    assert keep_documents_warm(bench, CancelFlag()) == []
+
+
+def test_it_is_read_whole_without_being_asked_where_that_is_cheaper(bench):
+    lease = document(bench, "lease.txt")
+    bench.documents.keep_warm(lease.id, wanted=True)
+    keep_documents_warm(bench, CancelFlag())
+    bench.documents.keep_warm(lease.id, wanted=False)
+    found, _ = ask(bench, "Who pays for repair 31?", Scope(frozenset({lease.id})))
+    assert found.plan == ("Read whole: that left less to read than the passages found.",)
+
+
+def test_stopped_idle_work_keeps_what_it_had(bench):
+    bench.documents.keep_warm(document(bench, "lease.txt").id, wanted=True)
+    stopped = CancelFlag()
+    stopped.set()
+    with pytest.raises(Cancelled):
+        keep_documents_warm(bench, stopped)
+    assert keep_documents_warm(bench, CancelFlag()), "it goes on next time"
+
+
+def test_a_collection_kept_apart_shares_nothing_with_the_rest(bench):
+    lease = document(bench, "lease.txt")
+    scope = Scope(frozenset({lease.id}))
+    ask(bench, "How much is the rent?", scope)
+    apart = bench.collections.create("Private")
+    bench.collections.assign([lease.id], apart)
+    bench.collections.change(replace(bench.collections.find(apart), apart=True))
+    found, conversation = ask(bench, "How much is the rent?", Scope(collection_id=apart))
+    assert found.metrics.n_cached_tokens == 0, "nobody can tell that it was asked before"
+    assert bench.conversations.cache_place(conversation) == CachePlace(str(apart))
+    again, _ = ask(bench, "How much is the rent?", Scope(collection_id=apart))
+    assert again.metrics.n_cached_tokens > 0
+    # A conversation about everything moves there once it holds a passage of it.
+    _, other = ask(bench, "How many sheep?", Scope())
+    assert bench.conversations.cache_place(other) == CachePlace()
+    ask(bench, "Are bicycles in the cellar?", Scope(), other)
+    assert bench.conversations.cache_place(other) == CachePlace(str(apart))
+
+
+def test_a_collection_kept_off_the_disk_never_gets_there(bench, ssd):
+    lease = document(bench, "lease.txt")
+    private = bench.collections.create("Private")
+    bench.collections.assign([lease.id], private)
+    bench.collections.change(replace(bench.collections.find(private), on_disk=False))
+    _, conversation = ask(bench, "How much is the rent?", Scope(collection_id=private))
+    settle(bench, conversation, CancelFlag())
+    ask(bench, "How many sheep are in paragraph 5?", Scope(frozenset({document(bench, "long.txt").id})))
+    ask(bench, "May I keep a cat?", Scope(), None)
+    bench.cache.retire()
+    ssd._tasks.put(None)
+    ssd._writer.join()
+    on_disk = ssd.block_ids()
+    blocks = bench.collections.restrictions([lease.id])
+    assert on_disk, "other passages are there"
+    assert not on_disk & set(blocks)
+    elements = {
+        segment.element
+        for _, ledger in bench.conversations.ledger(conversation)
+        for segment in ledger
+        if segment.kind in ("ask", "answer")
+    }
+    assert not elements & {info.element for info in ssd.open(bench.cache.root)}
+
+
+def test_warm_up_reads_the_instructions_of_every_namespace(engine, db):
+    bench = Workbench(engine, db, ram_budget=50 << 20)
+    apart = bench.collections.create("Private")
+    bench.collections.change(replace(bench.collections.find(apart), apart=True))
+    warm_up(bench, CancelFlag())
+    lease = document(bench, "lease.txt")
+    bench.collections.assign([lease.id], apart)
+    for scope in (Scope(collection_id=apart), Scope(frozenset({document(bench, "long.txt").id}))):
+        found, _ = ask(bench, "How many sheep?", scope)
+        assert found.metrics.n_cached_tokens > 0
+
+
+def test_reading_whole_is_exact(bench):
+    """What the question is answered from is, to the bit, what a cold run would have."""
+    lease = document(bench, "lease.txt")
+    bench.documents.keep_warm(lease.id, wanted=True)
+    keep_documents_warm(bench, CancelFlag())
+    recorded = []
+    prefill = bench.cache.prefill
+
+    def recording(prompt, cancel, **options):
+        yield from prefill(prompt, cancel, **options)
+        recorded.append((prompt, bench.engine.logits().copy()))
+
+    bench.cache.prefill = recording
+    ask(bench, "May I keep a dog?", Scope(frozenset({lease.id})))
+    ((prompt, warm),) = recorded
+    bench.cache.forget_everything()
+    for _ in prefill(prompt, CancelFlag()):
+        pass
+    assert np.array_equal(bench.engine.logits(), warm)
