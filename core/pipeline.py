@@ -48,7 +48,7 @@ def answer(
     started = time.perf_counter()
     made = draft(bench, question, context)
     views = _views(made)
-    located = bench.cache.locate(made.prompt)[: len(views) - 1]  # the last chunk is always computed
+    located = bench.cache.locate(made.prompt, len(views) - 1)  # the last chunk is always computed
     reason, detail = _why_missing(bench, made, views, len(located))
     planned = time.perf_counter()
 

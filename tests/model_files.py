@@ -55,53 +55,127 @@ def cut_down(
     return target
 
 
+class _RandomModel:
+    """Writes a small GGUF with random weights and another model's tokenizer."""
+
+    def __init__(
+        self, source: Path, target: Path, architecture: str, n_layers: int, n_embd: int, scale: float = 0.3
+    ) -> None:
+        self._scale = scale
+        self._random = np.random.default_rng(0)
+        self.path = target
+        self.writer = gguf.GGUFWriter(target, architecture)
+        self.writer.add_context_length(8192)
+        self.writer.add_embedding_length(n_embd)
+        self.writer.add_block_count(n_layers)
+        fields = gguf.GGUFReader(source).fields
+        for name, field in fields.items():
+            if name.startswith("tokenizer."):
+                inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+                self.writer.add_key_value(name, field.contents(), field.types[0], inner)
+        self.add("token_embd.weight", len(fields["tokenizer.ggml.tokens"].data), n_embd)
+
+    def add(self, name: str, *shape: int, value: float | None = None, f32: bool = False) -> None:
+        """A tensor: ones for a vector, else random (or all ``value``)."""
+        weights = self._random.normal(0, self._scale, shape) if len(shape) > 1 else np.ones(shape)
+        if value is not None:
+            weights = np.full(shape, value)
+        self.writer.add_tensor(name, weights.astype(np.float32 if f32 or len(shape) == 1 else np.float16))
+
+    def close(self) -> Path:
+        self.writer.write_header_to_file()
+        self.writer.write_kv_data_to_file()
+        self.writer.write_tensors_to_file()
+        self.writer.close()
+        return self.path
+
+
 def sliding_window(source: Path, target: Path, window: int = 64) -> Path:
-    """A small model of the gemma3 architecture with random weights and ``source``'s tokenizer: six layers,
-    five of them with a window of ``window`` tokens.
-    """
+    """A model of the gemma3 architecture: six layers, five of them with a window of ``window`` tokens."""
     n_layers, n_embd, n_head, d_head, n_ff = 6, 64, 2, 32, 128
-    random = np.random.default_rng(0)
-    reader = gguf.GGUFReader(source)
-    writer = gguf.GGUFWriter(target, "gemma3")
-    writer.add_context_length(8192)
-    writer.add_embedding_length(n_embd)
-    writer.add_block_count(n_layers)
-    writer.add_feed_forward_length(n_ff)
-    writer.add_head_count(n_head)
-    writer.add_head_count_kv(1)
-    writer.add_key_length(d_head)
-    writer.add_value_length(d_head)
-    writer.add_layer_norm_rms_eps(1e-6)
-    writer.add_sliding_window(window)
-    for name, field in reader.fields.items():
-        if name.startswith("tokenizer."):
-            inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
-            writer.add_key_value(name, field.contents(), field.types[0], inner)
-    n_vocab = len(reader.fields["tokenizer.ggml.tokens"].data)
-
-    def add(name: str, *shape: int) -> None:
-        weights = random.normal(0, 0.3, shape) if len(shape) > 1 else np.ones(shape)
-        writer.add_tensor(name, weights.astype(np.float16 if len(shape) > 1 else np.float32))
-
-    add("token_embd.weight", n_vocab, n_embd)
-    add("output_norm.weight", n_embd)
+    model = _RandomModel(source, target, "gemma3", n_layers, n_embd)
+    model.writer.add_feed_forward_length(n_ff)
+    model.writer.add_head_count(n_head)
+    model.writer.add_head_count_kv(1)
+    model.writer.add_key_length(d_head)
+    model.writer.add_value_length(d_head)
+    model.writer.add_layer_norm_rms_eps(1e-6)
+    model.writer.add_sliding_window(window)
+    model.add("output_norm.weight", n_embd)
     for layer in range(n_layers):
         for norm, size in (("attn_norm", n_embd), ("attn_q_norm", d_head), ("attn_k_norm", d_head)):
-            add(f"blk.{layer}.{norm}.weight", size)
+            model.add(f"blk.{layer}.{norm}.weight", size)
         for norm in ("post_attention_norm", "ffn_norm", "post_ffw_norm"):
-            add(f"blk.{layer}.{norm}.weight", n_embd)
-        add(f"blk.{layer}.attn_q.weight", n_head * d_head, n_embd)
-        add(f"blk.{layer}.attn_k.weight", d_head, n_embd)
-        add(f"blk.{layer}.attn_v.weight", d_head, n_embd)
-        add(f"blk.{layer}.attn_output.weight", n_embd, n_head * d_head)
-        add(f"blk.{layer}.ffn_gate.weight", n_ff, n_embd)
-        add(f"blk.{layer}.ffn_up.weight", n_ff, n_embd)
-        add(f"blk.{layer}.ffn_down.weight", n_embd, n_ff)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return target
+            model.add(f"blk.{layer}.{norm}.weight", n_embd)
+        _add_attention(model, layer, n_embd, n_head, 1, d_head)
+        _add_feed_forward(model, layer, n_embd, n_ff)
+    return model.close()
+
+
+def recurrent(source: Path, target: Path) -> Path:
+    """A model of the mamba architecture: three layers that keep a state and no positions."""
+    n_layers, n_embd, n_inner, n_state, n_conv, n_rank = 3, 64, 128, 16, 4, 4
+    model = _RandomModel(source, target, "mamba", n_layers, n_embd, scale=0.1)
+    model.writer.add_feed_forward_length(0)
+    model.writer.add_head_count(0)
+    model.writer.add_layer_norm_rms_eps(1e-6)
+    model.writer.add_ssm_conv_kernel(n_conv)
+    model.writer.add_ssm_inner_size(n_inner)
+    model.writer.add_ssm_state_size(n_state)
+    model.writer.add_ssm_time_step_rank(n_rank)
+    model.add("output_norm.weight", n_embd)
+    for layer in range(n_layers):
+        model.add(f"blk.{layer}.attn_norm.weight", n_embd)
+        model.add(f"blk.{layer}.ssm_in.weight", 2 * n_inner, n_embd)
+        model.add(f"blk.{layer}.ssm_conv1d.weight", n_inner, n_conv, f32=True)
+        model.add(f"blk.{layer}.ssm_conv1d.bias", n_inner)
+        model.add(f"blk.{layer}.ssm_x.weight", n_rank + 2 * n_state, n_inner)
+        model.add(f"blk.{layer}.ssm_dt.weight", n_inner, n_rank)
+        model.add(f"blk.{layer}.ssm_dt.bias", n_inner)
+        model.add(f"blk.{layer}.ssm_a", n_inner, n_state, value=-0.05, f32=True)
+        model.add(f"blk.{layer}.ssm_d", n_inner)
+        model.add(f"blk.{layer}.ssm_out.weight", n_embd, n_inner)
+    return model.close()
+
+
+def hybrid(source: Path, target: Path) -> Path:
+    """A model of the lfm2 architecture: layers with a short convolution, and attention in every second one."""
+    n_layers, n_embd, n_head, d_head, n_ff, n_conv = 4, 64, 2, 32, 128, 3
+    heads = [n_head if layer % 2 else 0 for layer in range(n_layers)]
+    model = _RandomModel(source, target, "lfm2", n_layers, n_embd)
+    model.writer.add_feed_forward_length(n_ff)
+    model.writer.add_head_count(n_head)
+    model.writer.add_head_count_kv(heads)
+    model.writer.add_layer_norm_rms_eps(1e-6)
+    model.writer.add_rope_freq_base(10_000.0)
+    model.writer.add_shortconv_l_cache(n_conv)
+    model.add("token_embd_norm.weight", n_embd)
+    for layer, n_kv in enumerate(heads):
+        model.add(f"blk.{layer}.attn_norm.weight", n_embd)
+        model.add(f"blk.{layer}.ffn_norm.weight", n_embd)
+        _add_feed_forward(model, layer, n_embd, n_ff)
+        if n_kv:
+            model.add(f"blk.{layer}.attn_q_norm.weight", d_head)
+            model.add(f"blk.{layer}.attn_k_norm.weight", d_head)
+            _add_attention(model, layer, n_embd, n_head, n_kv, d_head)
+        else:
+            model.add(f"blk.{layer}.shortconv.conv.weight", n_embd, n_conv, f32=True)
+            model.add(f"blk.{layer}.shortconv.in_proj.weight", 3 * n_embd, n_embd)
+            model.add(f"blk.{layer}.shortconv.out_proj.weight", n_embd, n_embd)
+    return model.close()
+
+
+def _add_attention(model: _RandomModel, layer: int, n_embd: int, n_head: int, n_kv: int, d_head: int) -> None:
+    model.add(f"blk.{layer}.attn_q.weight", n_head * d_head, n_embd)
+    model.add(f"blk.{layer}.attn_k.weight", n_kv * d_head, n_embd)
+    model.add(f"blk.{layer}.attn_v.weight", n_kv * d_head, n_embd)
+    model.add(f"blk.{layer}.attn_output.weight", n_embd, n_head * d_head)
+
+
+def _add_feed_forward(model: _RandomModel, layer: int, n_embd: int, n_ff: int) -> None:
+    model.add(f"blk.{layer}.ffn_gate.weight", n_ff, n_embd)
+    model.add(f"blk.{layer}.ffn_up.weight", n_ff, n_embd)
+    model.add(f"blk.{layer}.ffn_down.weight", n_embd, n_ff)
 
 
 def truncated(source: Path, target: Path, n_missing: int = 1000) -> Path:

@@ -322,16 +322,21 @@ class LlamaEngine:
     def save(self, start: int, end: int) -> Snapshot | None:
         if 0 < self._window < end - start:
             return None  # it would leave out what lies outside the window: another layout, other bits
+        if not self._can_cut:
+            return self._write(_SEQUENCE)
         # A range is copied to the temporary sequence (bookkeeping only, the cache is unified), written, and
         # the sequence emptied again: while anything decodes there is one sequence only.
         llama_cpp.llama_memory_seq_cp(self._memory, _SEQUENCE, _TEMPORARY, start, end)
         try:
-            size = int(llama_cpp.llama_state_seq_get_size(self._context, _TEMPORARY))
-            snapshot = np.empty(size, np.uint8)
-            pointer = snapshot.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-            written = int(llama_cpp.llama_state_seq_get_data(self._context, pointer, size, _TEMPORARY))
+            return self._write(_TEMPORARY)
         finally:
             llama_cpp.llama_memory_seq_rm(self._memory, _TEMPORARY, -1, -1)
+
+    def _write(self, sequence: int) -> Snapshot:
+        size = int(llama_cpp.llama_state_seq_get_size(self._context, sequence))
+        snapshot = np.empty(size, np.uint8)
+        pointer = snapshot.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        written = int(llama_cpp.llama_state_seq_get_data(self._context, pointer, size, sequence))
         if written != size or not size:
             raise EngineError(
                 "A part of the model's memory could not be saved.", details=f"{written} of {size}"
@@ -340,8 +345,16 @@ class LlamaEngine:
 
     def load(self, snapshot: Snapshot, start: int, end: int) -> bool:
         pointer = snapshot.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-        read = llama_cpp.llama_state_seq_set_data(self._context, pointer, len(snapshot), _TEMPORARY)
         memory = self._memory
+        if not self._can_cut:
+            # The state of a recurrent layer stands for all positions up to its last one.
+            read = llama_cpp.llama_state_seq_set_data(self._context, pointer, len(snapshot), _SEQUENCE)
+            last = llama_cpp.llama_memory_seq_pos_max(memory, _SEQUENCE)
+            if read == len(snapshot) and last == end - 1:
+                return True
+            self.clear()
+            return False
+        read = llama_cpp.llama_state_seq_set_data(self._context, pointer, len(snapshot), _TEMPORARY)
         # A snapshot of another shape or place is refused: positions must be exactly those asked for.
         fits = (
             read == len(snapshot)

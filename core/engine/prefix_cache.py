@@ -11,7 +11,7 @@ parents first when committing and deepest first when evicting: who follows them 
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +19,7 @@ import xxhash
 
 from core.engine.protocol import CancelFlag, KVMemory, Snapshot
 from core.engine.ram_tier import RamTier
-from core.engine.rates import Rates
+from core.engine.rates import Rate, Rates
 from core.engine.snapshots import SnapshotInfo
 from core.engine.ssd_tier import SsdTier
 from core.engine.tree import Node, Tree
@@ -40,6 +40,11 @@ class PrefillStep:
     seconds: float
     saved_s: float = 0.0
     """For a restored chunk: what computing it took, measured then or by this machine's rate."""
+
+
+def _tier_of(node: Node) -> Tier:
+    """Where its snapshot would be loaded from."""
+    return Tier.RAM if node.ram is not None else Tier.SSD
 
 
 def root_key(fingerprint: bytes, namespace: str = "") -> bytes:
@@ -63,8 +68,8 @@ class PrefixCache:
         self.rates = Rates()
         self._memory = memory
         self._tree = Tree(on_event)
-        self._ram = RamTier(self._tree, ram_budget if memory.can_cut else 0)
-        self._ssd = ssd if memory.can_cut else None
+        self._ram = RamTier(self._tree, ram_budget)
+        self._ssd = ssd
         self._live: list[Node] = []
         self._n_decoded = 0
         self._n_requests = 0
@@ -113,19 +118,35 @@ class PrefixCache:
 
     # --- asking ----------------------------------------------------------------------------------------
 
-    def locate(self, prompt: Prompt) -> list[Tier]:
-        """Where each leading chunk of ``prompt`` would come from; as long as the cached prefix."""
+    def locate(self, prompt: Prompt, n_chunks: int = sys.maxsize) -> list[Tier]:
+        """Where each of the first ``n_chunks`` chunks would come from; as long as the cached prefix."""
         self._follow_ssd()
-        tiers: list[Tier] = []
-        if not self._memory.can_cut and (self._n_decoded or self._n_live(prompt) < len(self._live)):
-            return tiers  # it will have to be cleared
-        for chunk in prompt.chunks:
+        path = self._cached_path(prompt, n_chunks)
+        if not self._memory.can_cut:
+            n_kept, whole = self._n_keepable(prompt, n_chunks), self._deepest_state(path)
+            return [Tier.LIVE] * n_kept if whole <= n_kept else [_tier_of(path[whole - 1])] * whole
+        n_live = self._n_live(prompt)
+        return [Tier.LIVE if n < n_live else _tier_of(node) for n, node in enumerate(path)]
+
+    def _cached_path(self, prompt: Prompt, n_chunks: int) -> list[Node]:
+        path: list[Node] = []
+        for chunk in prompt.chunks[:n_chunks]:
             node = self._tree.get(chunk.key)
             if node is None:
                 break
-            is_live = len(tiers) < len(self._live) and self._live[len(tiers)] is node
-            tiers.append(Tier.LIVE if is_live else Tier.RAM if node.ram is not None else Tier.SSD)
-        return tiers
+            path.append(node)
+        return path
+
+    def _deepest_state(self, path: Sequence[Node]) -> int:
+        """How many chunks the longest whole state on ``path`` stands for."""
+        return max((n for n, node in enumerate(path, 1) if node.has_snapshot), default=0)
+
+    def _n_keepable(self, prompt: Prompt, n_chunks: int) -> int:
+        """How many live chunks can stay for ``prompt``: for a model that cannot be cut, all or none."""
+        n_live = min(self._n_live(prompt), n_chunks)
+        if self._memory.can_cut or (n_live == len(self._live) and not self._n_decoded):
+            return n_live
+        return 0
 
     # --- making a prompt live ----------------------------------------------------------------------------
 
@@ -148,18 +169,27 @@ class PrefixCache:
         if self._ssd is not None:
             self._ssd.protect({chunk.key for chunk in chunks} | self._ram.pinned)
         n_reusable = len(chunks) - 1 if logits else len(chunks)
-        kept = self._keep(min(self._n_live(prompt), n_reusable))
+        kept = self._keep(self._n_keepable(prompt, n_reusable), prompt)
         for node in self._live:
             self._use(node)
-        for index in range(kept):
-            self._live[index].off_disk |= chunks[index].segment >= n_on_disk
+        if not self._memory.can_cut:
+            started = time.perf_counter()
+            tier = self._restore_state(prompt, kept, n_reusable)
+            seconds = time.perf_counter() - started
+            kept = len(self._live)
+            if tier is not None:
+                for index, node in enumerate(self._live):
+                    yield PrefillStep(index, tier, seconds / kept, self._cost_of(node))
+        for node, chunk in zip(self._live, chunks, strict=False):
+            node.off_disk |= chunk.segment >= n_on_disk
         for index in range(kept, len(chunks)):
             if cancel.is_set():
                 raise Cancelled
             started = time.perf_counter()
-            tier = self._restore(chunks[index]) if index < n_reusable else None
+            may_restore = index < n_reusable and self._memory.can_cut
+            tier = self._restore(chunks[index]) if may_restore else None
             if tier is None:
-                self._compute(prompt, chunks[index], cancel)
+                self._compute(prompt, chunks[index], cancel, off_disk=chunks[index].segment >= n_on_disk)
             self._live[-1].off_disk |= chunks[index].segment >= n_on_disk
             if tier is None:
                 yield PrefillStep(index, Tier.PREFILLED, time.perf_counter() - started)
@@ -189,34 +219,66 @@ class PrefixCache:
             n += 1
         return n
 
-    def _compute(self, prompt: Prompt, chunk: Chunk, cancel: CancelFlag) -> None:
+    def _compute(self, prompt: Prompt, chunk: Chunk, cancel: CancelFlag, *, off_disk: bool) -> None:
         started = time.perf_counter()
         self._call(partial(self._memory.prefill, chunk.tokens, chunk.start, cancel))
         seconds = time.perf_counter() - started
         self.rates.prefill_token_s.learn(seconds, len(chunk.tokens))
         node = self._tree.get(chunk.key) or self._tree.add_chunk(chunk, prompt.segments[chunk.segment])
         node.prefill_s = seconds
+        node.off_disk |= off_disk
         self._append(node)
+        if not self._memory.can_cut:
+            self._save(node)  # its state is that of the whole sequence: the next chunk would change it
 
     def _restore(self, chunk: Chunk) -> Tier | None:
         """Make a chunk live from its snapshot if there is a sound one that is quicker than computing."""
         node = self._tree.get(chunk.key)
         if node is None:
             return None
-        tier, rate = (
-            (Tier.RAM, self.rates.ram_byte_s) if node.ram is not None else (Tier.SSD, self.rates.ssd_byte_s)
-        )
-        size = len(node.ram) if node.ram is not None else node.n_bytes
-        if not self.rates.loading_pays(rate, size, node.n_tokens):
+        tier = _tier_of(node)
+        if not self._load(node, chunk.start, node.n_tokens):
             return None
-        started = time.perf_counter()
-        snapshot = node.ram if node.ram is not None else self._read(node)
-        if snapshot is None or not self._memory.load(snapshot, chunk.start, chunk.end):
-            self._lose_snapshots(node)
-            return None
-        rate.learn(time.perf_counter() - started, len(snapshot))
         self._append(node)
         return tier
+
+    def _restore_state(self, prompt: Prompt, n_kept: int, n_chunks: int) -> Tier | None:
+        """For a model that cannot be cut: load the longest whole state beyond what is live, if there is one.
+
+        It goes into an empty memory, so what was live is dropped for it.
+        """
+        path = self._cached_path(prompt, n_chunks)
+        while (n := self._deepest_state(path)) > n_kept:
+            node, tier = path[n - 1], _tier_of(path[n - 1])
+            n_saved = node.end - (path[n_kept - 1].end if n_kept else 0)
+            rate = self._rate_of(node)
+            if not self.rates.loading_pays(rate, node.n_bytes, n_saved):
+                return None
+            self._cut_live(0)
+            n_kept = 0
+            if self._load(node, 0, node.end):
+                for each in path[:n]:
+                    self._append(each)
+                return tier
+            path = self._cached_path(prompt, n - 1)
+        return None
+
+    def _rate_of(self, node: Node) -> Rate:
+        return self.rates.ram_byte_s if node.ram is not None else self.rates.ssd_byte_s
+
+    def _load(self, node: Node, start: int, n_saved: int) -> bool:
+        """Put a snapshot behind ``start`` positions if that is quicker than computing ``n_saved`` tokens."""
+        rate = self._rate_of(node)
+        size = len(node.ram) if node.ram is not None else node.n_bytes
+        if not self.rates.loading_pays(rate, size, n_saved):
+            return False
+        started = time.perf_counter()
+        snapshot = node.ram if node.ram is not None else self._read(node)
+        if snapshot is None or not self._memory.load(snapshot, start, node.end):
+            self._lose_snapshots(node)
+            return False
+        rate.learn(time.perf_counter() - started, len(snapshot))
+        return True
 
     def _read(self, node: Node) -> Snapshot | None:
         return self._ssd.read(node.key) if self._ssd is not None and node.on_ssd else None
@@ -239,17 +301,15 @@ class PrefixCache:
             node.n_uses += 1
             self._ram.touch(node)
 
-    def _keep(self, n_chunks: int) -> int:
+    def _keep(self, n_chunks: int, prompt: Prompt) -> int:
         """Cut the live sequence after ``n_chunks`` chunks; returns how many really stay.
 
         What is cut is saved first; it belongs to a conversation that is being left, so it goes to SSD too.
         """
         if n_chunks == len(self._live) and self._n_decoded == 0:
             return n_chunks
-        if not self._memory.can_cut:
-            self._cut_live(0)
-            return 0
-        if n_chunks < len(self._live):
+        n_common = n_chunks if self._memory.can_cut else self._n_live(prompt)
+        if n_common < len(self._live):
             for node in self._live:  # what stays live as well: a snapshot needs those it follows
                 if not node.on_ssd:
                     self._save(node)
@@ -299,29 +359,28 @@ class PrefixCache:
 
     def _save_next(self) -> bool:
         """Save the first live chunk that has no snapshot in RAM yet; what came from SSD gets one as well."""
-        for node in self._live:
-            if node.ram is None and not node.save_tried:
-                self._save(node)
-                return True
-        return False
+        return any(self._save(node) for node in self._live)
 
-    def _save(self, node: Node) -> None:
+    def _save(self, node: Node) -> bool:
+        """Save a live chunk, once; True if that was still to be done and could be tried."""
         if node.ram is not None or node.save_tried:
-            return
+            return False
+        if not self._memory.can_cut and (node is not self._live[-1] or self._n_decoded):
+            return False  # its state is gone
         node.save_tried = True
         if not self._ram.budget and (self._ssd is None or node.on_ssd):
-            return
+            return True
         try:
-            snapshot = self._memory.save(node.start, node.end)
+            snapshot = self._memory.save(node.start if self._memory.can_cut else 0, node.end)
         except EngineError:
             self._memory.clear()
             self._drop_live(0)
             raise
-        if snapshot is None:
-            return
-        node.n_bytes = len(snapshot)
-        if not self._ram.put(node, snapshot) and not self._ram.budget:
-            self._submit_one(node, snapshot)
+        if snapshot is not None:
+            node.n_bytes = len(snapshot)
+            if not self._ram.put(node, snapshot) and not self._ram.budget:
+                self._submit_one(node, snapshot)
+        return True
 
     def _submit(self, nodes: Collection[Node]) -> None:
         """Queue the snapshots of a path for the SSD, parents first, as far as they are without gaps."""

@@ -38,7 +38,7 @@ class KVMemory(Protocol):
 
     @property
     def can_cut(self) -> bool:
-        """False for recurrent and hybrid models: they can only be cleared, neither cut nor saved in parts."""
+        """False for recurrent and hybrid models: cleared, saved and loaded as a whole only, never in part."""
 
     def prefill(self, tokens: Tokens, start: int, cancel: CancelFlag) -> None:
         """Decode one chunk at positions ``start …``; leaves the logits of its last token.
@@ -53,11 +53,11 @@ class KVMemory(Protocol):
     def save(self, start: int, end: int) -> Snapshot | None:
         """The KV of positions ``start … end − 1``, or None where it could not be restored to the bit.
 
-        Only where ``can_cut``. Raises EngineError.
+        Unless ``can_cut`` it must be the whole live sequence, from 0 on. Raises EngineError.
         """
 
     def load(self, snapshot: Snapshot, start: int, end: int) -> bool:
-        """Append a snapshot at ``start``, the length of the live sequence. Only where ``can_cut``.
+        """Append a snapshot at ``start``, the length of the live sequence (unless ``can_cut``: 0).
 
         False if it was refused; the live sequence is then as it was.
         """

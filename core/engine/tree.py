@@ -50,8 +50,12 @@ class Node:
         return self.start + self.n_tokens
 
     @property
+    def has_snapshot(self) -> bool:
+        return self.on_ssd or self.ram is not None
+
+    @property
     def has_tier(self) -> bool:
-        return self.live or self.on_ssd or self.ram is not None
+        return self.live or self.has_snapshot
 
     def path(self) -> list["Node"]:
         """The node and its ancestors below its root, the first one first."""

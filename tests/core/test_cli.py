@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import signal
 import sqlite3
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from core import cli
-from core.config import WindowOptions, load_settings, sample_documents
+from core.config import Settings, WindowOptions, load_settings, sample_documents, save_settings
 
 pytestmark = pytest.mark.model
 
@@ -258,3 +259,40 @@ def test_a_second_process_goes_on_without_the_ssd_tier_and_says_so(run, tmp_path
     assert code == 0
     assert json.loads(out)["metrics"]["n_ssd_tokens"] == 0
     assert "another" in err.lower() or "other" in err.lower()
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_the_next_start_uses_what_is_whole_and_no_more(run, tmp_path, tiny_model):
+    """``SLIPSTREAM_KILLS`` sets how many kills; their moments are random, and the same in every run."""
+    samples = str(sample_documents())
+    questions = ["How much is the rent?", "Who repairs the heating?", "Is a dog allowed?"]
+    arguments = ["ask", "--max-tokens", "8", "--docs", samples, "--json", "--", *questions]
+    save_settings(tmp_path / "cold", Settings(ram_cache_mb=0, ssd_cache_mb=0))
+    expected = [json.loads(line)["answer"] for line in run(*arguments, data="cold")[1].splitlines()]
+    budget = 3
+    save_settings(tmp_path / "data", Settings(ssd_cache_mb=budget))
+    moments = random.Random(1)
+    command = [
+        sys.executable, "-c", "import sys; from core.cli import main; sys.exit(main())",
+        *arguments[:1], "--data-dir", str(tmp_path / "data"), "--model", str(tiny_model), *arguments[1:],
+    ]  # fmt: skip
+    finished = 0
+    for _ in range(int(os.environ.get("SLIPSTREAM_KILLS", "6"))):
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            out, err = child.communicate(timeout=moments.uniform(0.8, 4.0))
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGKILL)
+            child.communicate()
+        else:
+            finished += 1
+            assert (child.returncode, err) == (0, "")
+            assert [json.loads(line)["answer"] for line in out.splitlines()] == expected
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    assert [json.loads(line)["answer"] for line in out.splitlines()] == expected
+    kept = list((tmp_path / "data" / "snapshots").iterdir())
+    assert not [path for path in kept if path.name.endswith(".tmp")]
+    assert sum(path.stat().st_size for path in kept) <= budget * 10**6
+    with sqlite3.connect(tmp_path / "data" / "slipstream.db") as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

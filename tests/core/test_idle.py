@@ -39,7 +39,9 @@ def db(tmp_path):
 
     folder = tmp_path / "documents"
     folder.mkdir()
-    clauses = "\n\n".join(f"Clause {n}: the tenant of house number {n} pays for repair {n}." for n in range(40))
+    clauses = "\n\n".join(
+        f"Clause {n}: the tenant of house number {n} pays for repair {n}." for n in range(40)
+    )
     (folder / "lease.txt").write_text(f"{RENT}\n\n{CATS}\n\n{BIKES}\n\n{clauses}\n")
     (folder / "long.txt").write_text(
         "\n\n".join(f"Paragraph {n} is about {n * 7} sheep." for n in range(900))
