@@ -2,8 +2,9 @@
 
 import argparse
 import json
+from pathlib import Path
 
-from core.bench import ask, cache, ingest
+from core.bench import ask, cache, ingest, kv
 from core.config import Settings
 
 
@@ -13,6 +14,8 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         result = ingest.measure(arguments.paths)
     elif arguments.bench == "cache":
         result = cache.measure(settings)
+    elif arguments.bench == "kv":
+        result = kv.measure(Path(arguments.path), arguments.limit, settings)
     else:
         result = ask.measure(arguments.paths, arguments.questions, arguments.limit, settings)
     if arguments.json:
