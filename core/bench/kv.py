@@ -38,7 +38,7 @@ class _Question:
 
 
 def measure(folder: Path, limit: int, settings: Settings) -> dict[str, float | int | str]:
-    """``folder`` holds ``docs``, ``blocks`` and ``questions`` (``.jsonl.gz``) with known places of answers."""
+    """``folder`` holds ``docs``, ``blocks``, ``questions`` (``.jsonl.gz``); answers have known places."""
     questions = list(_questions(folder))[:: max(1, 800 // limit)][:limit]
     if not questions:
         raise KnownError(f"No question with a known place of its answer was found in {folder}.")
