@@ -18,7 +18,15 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from core.config import Settings
 from core.errors import SlipstreamError
-from core.types import AnswerText, Event, IngestProgress, Notice, PrefillProgress, Question
+from core.types import (
+    AnswerText,
+    CollectionInfo,
+    Event,
+    IngestProgress,
+    Notice,
+    PrefillProgress,
+    Question,
+)
 
 if TYPE_CHECKING:
     from core.service import Service
@@ -110,7 +118,23 @@ class ServiceBridge(QObject):
     def remove_document(self, document_id: int) -> None:
         self._call(lambda service: service.remove_document(document_id))
 
+    def keep_warm(self, document_id: int, *, wanted: bool) -> None:
+        self._call(lambda service: service.keep_warm(document_id, wanted=wanted))
+
+    def create_collection(self, name: str, document_ids: Sequence[int] = ()) -> None:
+        self._call(lambda service: service.create_collection(name, document_ids))
+
+    def move_to_collection(self, document_ids: Sequence[int], collection_id: int | None) -> None:
+        self._call(lambda service: service.move_to_collection(document_ids, collection_id))
+
+    def change_collection(self, info: CollectionInfo) -> None:
+        self._call(lambda service: service.change_collection(info))
+
+    def delete_collection(self, collection_id: int) -> None:
+        self._call(lambda service: service.delete_collection(collection_id))
+
     def request_library(self) -> None:
+        self._call(lambda service: service.request_collections())
         self._call(lambda service: service.request_documents())
         self._call(lambda service: service.request_conversations())
 

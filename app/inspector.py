@@ -1,5 +1,7 @@
 """The inspector: the prefill instrument, what it says in words, and this question's numbers."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -44,11 +46,41 @@ class NumberTable(QWidget):
         self.setVisible(bool(rows))
 
 
+class Sentences(QWidget):
+    """A heading and what is said under it; hidden while nothing is."""
+
+    def __init__(self, theme: Theme, heading: str, above_px: int) -> None:
+        super().__init__()
+        self._theme = theme
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, above_px, 0, 0)
+        self._column.setSpacing(8)
+        self._column.addWidget(Label(theme, heading, bold=True))
+        self._labels: list[Label] = []
+        self._said: tuple[str, ...] = ()
+        self.hide()
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        return self._said
+
+    def say(self, sentences: Sequence[str]) -> None:
+        self._said = tuple(sentences)
+        while len(self._labels) < len(sentences):
+            self._labels.append(Label(self._theme))
+            self._column.addWidget(self._labels[-1])
+        for index, label in enumerate(self._labels):
+            label.setText(sentences[index] if index < len(sentences) else "")
+            label.setVisible(index < len(sentences))
+        self.setVisible(bool(sentences))
+
+
 class Inspector(QScrollArea):
     """Follows one turn, live while it is being read."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self._theme = theme
         self._turn: TurnState | None = None
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
@@ -73,6 +105,8 @@ class Inspector(QScrollArea):
         column.addWidget(self.legend)
         column.addWidget(self.pointed)
         column.addWidget(self.sentence)
+        self.why = Sentences(theme, "Why this prompt", 8)
+        column.addWidget(self.why)
         column.addSpacing(8)
         self.table = NumberTable(theme)
         column.addWidget(self.table)
@@ -86,6 +120,8 @@ class Inspector(QScrollArea):
         column.addWidget(self._kept_heading)
         self.kept = NumberTable(theme)
         column.addWidget(self.kept)
+        self.idle = Sentences(theme, "While idle", 16)
+        column.addWidget(self.idle)
         column.addStretch(1)
         self.setWidget(inner)
         self._show_chunk("")
@@ -113,6 +149,13 @@ class Inspector(QScrollArea):
         metrics = turn.metrics if turn is not None else None
         self.table.set_rows(metric_rows(metrics) if metrics is not None else [])
         self.table.setVisible(metrics is not None)
+        answer = turn.answer if turn is not None else None
+        self.why.say(answer.plan if answer is not None and not self._theme.kiosk else ())
+
+    def set_idle_work(self, sentences: Sequence[str]) -> None:
+        """What was done last while nobody waited. Not in public: it names documents."""
+        if not self._theme.kiosk:
+            self.idle.say(sentences)
 
     def set_totals(self, totals: SessionTotals) -> None:
         self._session_heading.setVisible(totals.n_questions > 0)

@@ -1,6 +1,7 @@
 """The documents: a model over `DocumentInfo`, and how a row is painted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter
@@ -9,8 +10,8 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate,
 from app.conversation_list import _NO_PARENT, Index, paint_row
 from app.icons import pixmap
 from app.theme import SMALL_PX, Theme
-from app.wording import document_facts
-from core.types import DocumentInfo, DocumentStatus
+from app.wording import document_facts, warmth_meaning, warmth_words
+from core.types import DocumentInfo, DocumentStatus, DocumentWarmth
 
 _WORDS = {
     DocumentStatus.READY: "Ready",
@@ -19,6 +20,8 @@ _WORDS = {
     DocumentStatus.FAILED: "Not read",
 }
 _BROKEN = (DocumentStatus.NEEDS_PASSWORD, DocumentStatus.FAILED)
+FACTS: Final = Qt.ItemDataRole.UserRole + 1
+"""Role of the line under the title."""
 
 
 class LibraryModel(QAbstractListModel):
@@ -27,11 +30,19 @@ class LibraryModel(QAbstractListModel):
     def __init__(self) -> None:
         super().__init__()
         self._rows: tuple[DocumentInfo, ...] = ()
+        self._names: Mapping[int, str] = {}
+        self._warmth: Mapping[int, DocumentWarmth] = {}
 
-    def set_documents(self, documents: Sequence[DocumentInfo]) -> None:
+    def set_documents(self, documents: Sequence[DocumentInfo], names: Mapping[int, str]) -> None:
+        """The rows, and the names of the collections that a row is to tell of."""
         self.beginResetModel()
-        self._rows = tuple(documents)
+        self._rows, self._names = tuple(documents), names
         self.endResetModel()
+
+    def set_warmth(self, warmth: Mapping[int, DocumentWarmth]) -> None:
+        self._warmth = warmth
+        if self._rows:
+            self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1))
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._rows)
@@ -43,11 +54,24 @@ class LibraryModel(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return document.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{document.path}\n{document.note}".strip()
+            warmth = self._warmth.get(document.id)
+            lines = (document.path, document.note, warmth_meaning(warmth) if warmth else "")
+            return "\n".join(line for line in lines if line)
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            parts = (document.title, document_facts(document), _WORDS[document.status], document.note)
+            parts = (document.title, self._facts(document), _WORDS[document.status], document.note)
             return ", ".join(part for part in parts if part)
+        if role == FACTS:
+            return self._facts(document)
         return document if role == Qt.ItemDataRole.UserRole else None
+
+    def _facts(self, document: DocumentInfo) -> str:
+        parts = [document_facts(document)]
+        collection = self._names.get(document.collection_id or 0)
+        if collection:
+            parts.append(f"in {collection}")
+        if document.id in self._warmth:
+            parts.append(warmth_words(self._warmth[document.id]))
+        return " · ".join(parts)
 
 
 class LibraryDelegate(QStyledItemDelegate):
@@ -94,7 +118,7 @@ class LibraryDelegate(QStyledItemDelegate):
         painter.drawText(upper, Qt.AlignmentFlag.AlignVCenter, title)
         painter.setFont(theme.font(SMALL_PX))
         painter.setPen(QColor(tokens.danger if broken else tokens.muted))
-        facts = document_facts(document)
+        facts: str = index.data(FACTS)
         if document.note:
             facts = document.note if broken else f"{facts} · {document.note}"
         facts = painter.fontMetrics().elidedText(facts, Qt.TextElideMode.ElideRight, int(width))

@@ -1,120 +1,23 @@
-"""The library: which documents there are, adding and removing them, and how far reading is."""
+"""The library: which documents there are and in which collection, adding, moving and removing them."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelectionModel, QSortFilterProxyModel, QStandardPaths, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFileDialog,
-    QHBoxLayout,
-    QLineEdit,
-    QListWidget,
-    QListWidgetItem,
-    QProgressBar,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
+from app.collections_bar import CollectionsBar
 from app.library_list import LibraryList, LibraryModel
+from app.library_tools import LibraryTools
 from app.message_list import COLUMN_PX, SIDE_PX
+from app.reading_strip import ReadingStrip
 from app.theme import HEADING_PX, SMALL_PX, Theme
-from app.widgets import ElidedLabel, EmptyState, IconButton, Label, TextButton, confirm
-from app.wording import ingest_sentence, problem_line
+from app.widgets import EmptyState, Label, TextButton, confirm
 from core.metrics import count
-from core.types import DocumentInfo, DocumentStatus, IngestProgress
+from core.types import CollectionInfo, DocumentInfo, DocumentStatus, DocumentWarmth
 
-_SHOW_AFTER_MS = 300
-"""What is read faster than this shows no progress: nothing flashes."""
-_PROBLEM_LINES = 4
-
-
-class ReadingStrip(QWidget):
-    """What is being read, how far it is, how long it still takes, and Cancel."""
-
-    cancelled = Signal()
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._last: IngestProgress | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 8)
-        column.setSpacing(6)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        self.current = ElidedLabel(theme, bold=True)
-        self.facts = Label(theme, kind="muted", size=SMALL_PX)
-        words.addWidget(self.current)
-        words.addWidget(self.facts)
-        row.addLayout(words, 1)
-        self.cancel = TextButton(theme, "Cancel", tip="Stop reading; files that are done stay")
-        self.cancel.clicked.connect(self._cancel)
-        row.addWidget(self.cancel, 0, Qt.AlignmentFlag.AlignTop)
-        self.close_button = IconButton(theme, "close", "Hide this line")
-        self.close_button.clicked.connect(self.hide)
-        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
-        column.addLayout(row)
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setAccessibleName("Reading files")
-        column.addWidget(self.bar)
-        self.problems = QListWidget()
-        self.problems.setAccessibleName("Files that could not be read")
-        self.problems.setWordWrap(True)
-        self.problems.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.problems.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.problems.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.problems.setObjectName("problems")
-        self.problems.hide()
-        column.addWidget(self.problems)
-        self._theme = theme
-        self._delay = QTimer(self)
-        self._delay.setSingleShot(True)
-        self._delay.setInterval(_SHOW_AFTER_MS)
-        self._delay.timeout.connect(self.show)
-        self.hide()
-
-    def show_progress(self, progress: IngestProgress) -> None:
-        if progress.running and (self._last is None or not self._last.running):
-            self.cancel.setText("Cancel")
-            self.cancel.setEnabled(True)
-            self._delay.start()
-        self._last = progress
-        self.cancel.setVisible(progress.running)
-        self.close_button.setVisible(not progress.running)
-        self.bar.setVisible(progress.running)
-        self.current.setVisible(progress.running)
-        if progress.running:
-            name = Path(progress.current).name
-            self.current.set_whole(f"Reading {name}" if name else "Looking for files…")
-        else:
-            self._delay.stop()
-            self.setVisible(progress.n_files > 0 or bool(progress.problems))
-        self.facts.setText(ingest_sentence(progress))
-        base = progress.n_bytes or progress.n_files
-        done = progress.n_bytes_done if progress.n_bytes else progress.n_done
-        self.bar.setRange(0, 1000)
-        self.bar.setValue(round(1000 * done / base) if base else 0)
-        self._show_problems(progress.problems)
-
-    def _show_problems(self, problems: Sequence[tuple[str, str]]) -> None:
-        """Which files could not be read and why; some of them are in no list, since they do not exist."""
-        self.problems.clear()
-        for path, reason in problems:
-            item = QListWidgetItem(problem_line(path, reason))
-            item.setToolTip(path)
-            self.problems.addItem(item)
-        self.problems.setVisible(bool(problems))
-        self.problems.setFixedHeight(self._theme.px(min(len(problems), _PROBLEM_LINES) * 26 + 10))
-
-    def _cancel(self) -> None:
-        self.cancel.setText("Stopping…")
-        self.cancel.setEnabled(False)
-        self.cancelled.emit()
+_LIST, _EMPTY, _EMPTY_COLLECTION = range(3)
 
 
 class LibraryPage(QWidget):
@@ -122,6 +25,10 @@ class LibraryPage(QWidget):
     """Carries a list of `Path`, files and folders."""
     removed = Signal(int)
     cancelled = Signal()
+    moved = Signal(object, object)
+    """A list of document ids, and the collection's id; None for no collection."""
+    kept_warm = Signal(int, bool)
+    """A document's id, and whether it is to be kept warm."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -150,26 +57,21 @@ class LibraryPage(QWidget):
         self.strip.cancelled.connect(self.cancelled)
         self._column.addWidget(self.strip)
 
+        self.bar = CollectionsBar(theme)
+        self.bar.chosen.connect(self._show)
+        self._column.addWidget(self.bar)
         self._model = LibraryModel()
         self._shown = QSortFilterProxyModel(self)
         self._shown.setSourceModel(self._model)
         self._shown.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Find a document")
-        self.filter.setAccessibleName("Find a document")
-        self.filter.setToolTip("Type a part of a document's name")
-        self.filter.setClearButtonEnabled(True)
+        self.tools = LibraryTools(theme)
+        self.filter, self.remove = self.tools.filter, self.tools.remove
         self.filter.textChanged.connect(self._shown.setFilterFixedString)
-        self.remove = TextButton(theme, "Remove…", icon_name="remove", tip="Remove the selected (Delete)")
-        self.remove.clicked.connect(self.ask_removal)
-        tools = QHBoxLayout()
-        tools.setSpacing(8)
-        tools.addWidget(self.filter, 1)
-        tools.addWidget(self.remove)
-        self._tools = QWidget()
-        self._tools.setLayout(tools)
-        tools.setContentsMargins(0, 0, 0, 0)
-        self._column.addWidget(self._tools)
+        self.tools.removal_wanted.connect(self.ask_removal)
+        self.tools.moved.connect(self.moved)
+        self.tools.new_wanted.connect(self.bar.begin_new)
+        self.tools.kept_warm.connect(self.kept_warm)
+        self._column.addWidget(self.tools)
 
         self.list = LibraryList(theme)
         self.list.setModel(self._shown)
@@ -180,34 +82,70 @@ class LibraryPage(QWidget):
         self.empty = EmptyState(
             theme, "No documents yet: add files, or drop files and folders on this window.", add
         )
+        everything = TextButton(theme, "Show all documents")
+        everything.clicked.connect(lambda: self.bar.choose(None))
+        self.empty_collection = EmptyState(
+            theme, "Nothing is in this collection yet: add files, or move documents here.", everything
+        )
         self._stack = QStackedWidget()
-        self._stack.addWidget(self.empty)
-        self._stack.addWidget(self.list)
+        self._stack.setMinimumHeight(theme.px(120))
+        self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)  # what is left
+        for page in (self.list, self.empty, self.empty_collection):
+            self._stack.addWidget(page)
         self._column.addWidget(self._stack, 1)
         self.detail = Label(theme, kind="muted", size=SMALL_PX)
         self.detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.detail.setAccessibleName("About the selected document")
         self._column.addWidget(self.detail)
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        self.set_documents(())
+        self._documents: tuple[DocumentInfo, ...] = ()
+        self._show()
+
+    @property
+    def collection(self) -> CollectionInfo | None:
+        """The collection that is shown; None for all documents."""
+        return self.bar.collection
 
     def set_documents(self, documents: Sequence[DocumentInfo]) -> None:
+        self._documents = tuple(documents)
+        self._show()
+
+    def set_collections(self, collections: Sequence[CollectionInfo]) -> None:
+        self.bar.set_collections(collections)
+        self._show()
+
+    def set_warmth(self, warmth: Sequence[DocumentWarmth]) -> None:
+        self._model.set_warmth({one.document_id: one for one in warmth})
+
+    def _show(self) -> None:
+        """The documents of the chosen collection, and what there is to say of them."""
         chosen = {one.id for one in self.list.selected()}
         scrolled = self.list.verticalScrollBar().value()
-        self._model.set_documents(documents)
+        collection = self.bar.collection
+        documents = [
+            one for one in self._documents if collection is None or one.collection_id == collection.id
+        ]
+        names = {} if collection is not None else {info.id: info.name for info in self.bar.collections}
+        self._model.set_documents(documents, names)
         self._choose_again(chosen)
         self.list.verticalScrollBar().setValue(scrolled)
-        self._stack.setCurrentIndex(1 if documents else 0)
-        self._tools.setVisible(bool(documents))
-        self.add_files.setVisible(bool(documents))  # else the empty state has it
+        nothing = _EMPTY if not self._documents else _EMPTY_COLLECTION
+        self._stack.setCurrentIndex(_LIST if documents else nothing)
+        self.bar.setVisible(bool(self._documents or self.bar.collections))
+        self.tools.setVisible(bool(documents))
+        self.add_files.setVisible(bool(self._documents))  # else the empty state has it
+        self.summary.setText(self._summary(documents))
+        self.summary.setVisible(bool(self._documents))
+        self._enable()
+
+    def _summary(self, documents: Sequence[DocumentInfo]) -> str:
+        whole = count(len(self._documents), "document")
+        words = whole if self.bar.collection is None else f"{len(documents):,} of {whole}"
+        words += f" · {count(sum(one.n_blocks for one in documents), 'block')}"
         broken = sum(
             one.status in (DocumentStatus.FAILED, DocumentStatus.NEEDS_PASSWORD) for one in documents
         )
-        n_blocks = sum(one.n_blocks for one in documents)
-        words = f"{count(len(documents), 'document')} · {count(n_blocks, 'block')}"
-        self.summary.setText(f"{words} · {broken:,} not read" if broken else words)
-        self.summary.setVisible(bool(documents))
-        self._enable()
+        return f"{words} · {broken:,} not read" if broken else words
 
     def _choose_again(self, ids: set[int]) -> None:
         """The list is told anew while files are read; what was selected stays selected."""
@@ -251,7 +189,7 @@ class LibraryPage(QWidget):
 
     def _enable(self) -> None:
         chosen = self.list.selected()
-        self.remove.setEnabled(bool(chosen))
+        self.tools.set_selected(chosen, self.bar.collections)
         one = chosen[0] if len(chosen) == 1 else None
         self.detail.setText(one.note if one is not None else "")
         shown = one is not None and bool(one.note)

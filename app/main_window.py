@@ -24,6 +24,7 @@ from app.chat_page import ChatPage
 from app.header import Header
 from app.kiosk import IdleWatch
 from app.left_bar import LeftBar
+from app.library_controller import LibraryController
 from app.library_page import LibraryPage
 from app.right_pane import INSPECTOR, RightPane
 from app.settings_dialog import SettingsDialog, choose_model
@@ -34,18 +35,21 @@ from core.config import Settings, WindowOptions, save_settings
 from core.errors import SettingsError, SlipstreamError
 from core.types import (
     CacheState,
+    CollectionsChanged,
     ConversationInfo,
     ConversationLoaded,
     ConversationsChanged,
     EngineFailed,
     EngineReady,
     Event,
+    IdleWorkDone,
     IngestProgress,
     LibraryChanged,
     ModelInfo,
     Notice,
     PassageLoaded,
     TicketEvent,
+    WarmthChanged,
 )
 
 
@@ -61,7 +65,6 @@ class MainWindow(QMainWindow):
         self._model_problem: Problem | None = None
         self._dialog: SettingsDialog | None = None
         self._may_close = not options.kiosk
-        self._samples = options.samples
         self._titles: dict[int, str] = {}
         self.setWindowTitle("Slipstream")
         self.setAcceptDrops(not options.kiosk)
@@ -76,6 +79,7 @@ class MainWindow(QMainWindow):
         self.shell = Shell(theme, self.left, self._centre(), self.right)
         self.setCentralWidget(self.shell)
         self.controller = ChatController(bridge, self.chat, self.right, options.settings)
+        self.documents = LibraryController(bridge, self.library, self.chat, options.samples)
         self._connect()
         if options.kiosk:
             self.idle = IdleWatch(
@@ -122,8 +126,6 @@ class MainWindow(QMainWindow):
         left.conversations.deleted.connect(self._delete_conversation)
         left.conversations.typed.connect(self._type)
         library.added.connect(self.add_paths)
-        library.removed.connect(bridge.remove_document)
-        library.cancelled.connect(bridge.cancel_ingest)
         self.chat.add_documents.connect(library.choose_files)
         self.chat.choose_model.connect(self.choose_model)
         self.controller.place_changed.connect(self._show_place)
@@ -157,12 +159,8 @@ class MainWindow(QMainWindow):
                 self._engine_ready(event.model)
             case EngineFailed():
                 self._engine_failed(event)
-            case IngestProgress():
-                self.library.strip.show_progress(event)
-            case LibraryChanged():
-                if not self._add_samples(empty=not event.documents):
-                    self.library.set_documents(event.documents)
-                    self.chat.set_documents(event.documents)
+            case IngestProgress() | LibraryChanged() | CollectionsChanged() | WarmthChanged():
+                self.documents.take(event)
             case ConversationsChanged():
                 self._titles = {one.id: one.title for one in event.conversations}
                 self.left.set_conversations(event, self.controller.conversation_id)
@@ -174,6 +172,8 @@ class MainWindow(QMainWindow):
                 self.right.show_passage(event.passage)
             case CacheState():
                 self.right.set_kept(event)
+            case IdleWorkDone():
+                self.right.set_idle_work(event.sentences)
             case Notice():
                 self._show_problem(Problem(self._theme, event.message, event.hint, event.details))
             case _:
@@ -330,16 +330,8 @@ class MainWindow(QMainWindow):
         except SettingsError as error:
             self._show_problem(Problem(self._theme, error.message, error.hint, error.details))
 
-    def _add_samples(self, *, empty: bool) -> bool:
-        """Put the sample documents into a library that is empty when the program starts."""
-        samples, self._samples = self._samples, None
-        if samples is None or not empty:
-            return False
-        self._bridge.add_paths([samples])
-        return True
-
     def add_paths(self, paths: list[Path]) -> None:
-        self._bridge.add_paths(paths)
+        self.documents.add(paths)
         self.show_library()
 
     # --- the window itself ----------------------------------------------------------------------------

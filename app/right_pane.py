@@ -1,5 +1,7 @@
 """The right pane: Sources, Document and Inspector of the selected answer."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QColor, QDesktopServices, QFont, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
@@ -253,6 +255,9 @@ class RightPane(QWidget):
 
     def set_kept(self, state: CacheState) -> None:
         self.inspector.set_kept(state)
+
+    def set_idle_work(self, sentences: Sequence[str]) -> None:
+        self.inspector.set_idle_work(sentences)
 
     def set_totals(self, totals: SessionTotals) -> None:
         self.inspector.set_totals(totals)

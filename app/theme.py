@@ -77,6 +77,9 @@ DARK: Final = Tokens(
     mark="#4A3D1C",
 )
 
+_IMAGES = (("arrow", "combo"), ("check", "check"))
+"""Names in the stylesheet, and files that come in both schemes."""
+
 _STYLE = Template("""
 QWidget#bar, QWidget#pane, QWidget#rightPane { background: $surface; }
 QWidget#rightPane { border-left: 1px solid $border; }
@@ -91,14 +94,16 @@ QPushButton { color: $text; background: $background; border: 1px solid $border; 
   padding: ${p1}px ${p2}px; min-height: ${target}px; }
 QPushButton:hover { background: $hover; }
 QPushButton:pressed { background: $border; }
-QPushButton:disabled { color: $muted; background: $surface; }
+QPushButton:checked { color: $accent; background: $hover; border: 1px solid $accent; }
+QPushButton:disabled { color: $muted; background: $surface; border: 1px solid $border; }
+QPushButton:checked:disabled { background: $hover; }
 QPushButton:focus { border: 1px solid $accent; }
 QPushButton#primary { color: $on_accent; background: $accent; border: 1px solid $accent; }
 QPushButton#primary:focus { border: 2px solid $text; }
 QPushButton#primary:disabled { color: $muted; background: $hover; border: 1px solid $border; }
 QPushButton#quiet { background: transparent; border: 1px solid transparent; text-align: left; }
 QPushButton#quiet:hover { background: $hover; }
-QPushButton#quiet:checked { background: $hover; }
+QPushButton#quiet:checked { color: $text; background: $hover; border: 1px solid transparent; }
 QPushButton#quiet:focus { border: 1px solid $accent; }
 QPushButton#link { background: transparent; color: $accent; border: 1px solid transparent;
   padding: ${p1}px 0px; text-align: left; }
@@ -121,16 +126,25 @@ QFrame#inputBox[active="true"] { border: 1px solid $accent; }
 QFrame#inputBox QPlainTextEdit { background: transparent; border: none; }
 QFrame#problem { background: $surface; border: 1px solid $border; border-left: 3px solid $danger;
   border-radius: ${r}px; }
+QFrame#panel { background: $surface; border: 1px solid $border; border-radius: ${r}px; }
 QListWidget#problems { background: $surface; border: 1px solid $border; border-radius: ${r}px;
   padding: ${p1}px; outline: none; }
 QListWidget#problems::item { color: $text; padding: ${p1}px; }
 QFrame#popup { background: $background; border: 1px solid $border; }
+QFrame#popup QListView::item { color: $text; padding: ${p1}px; border-radius: ${r}px; }
+QFrame#popup QListView::item:hover, QFrame#popup QListView::item:selected { background: $hover; }
 QLineEdit, QComboBox { background: $background; color: $text; border: 1px solid $border;
   border-radius: ${r}px; padding: ${p1}px ${p2}px; min-height: ${target}px;
   selection-background-color: $accent; selection-color: $on_accent; }
 QLineEdit:focus, QComboBox:focus { border: 1px solid $accent; }
 QComboBox::drop-down { border: none; width: ${square}px; }
 QComboBox::down-arrow { image: url("$arrow"); width: ${p3}px; height: ${p3}px; }
+QCheckBox { spacing: ${p2}px; }
+QCheckBox::indicator { background: $background; border: 1px solid $muted; border-radius: 4px;
+  width: ${p3}px; height: ${p3}px; }
+QCheckBox::indicator:checked { background: $accent; border: 1px solid $accent; image: url("$check"); }
+QCheckBox::indicator:focus { border: 2px solid $accent; width: ${inside}px; height: ${inside}px; }
+QCheckBox::indicator:checked:focus { border: 2px solid $text; }
 QComboBox QAbstractItemView { background: $background; border: 1px solid $border; outline: none; }
 QTabBar { qproperty-drawBase: 0; }
 QTabBar::tab { color: $muted; padding: ${p2}px ${p1}px; margin-right: ${p2}px; border: none;
@@ -145,6 +159,8 @@ QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QMenu { background: $background; border: 1px solid $border; padding: ${p1}px; }
 QMenu::item { color: $text; padding: ${p1}px ${p3}px; border-radius: ${r}px; }
 QMenu::item:selected { background: $hover; }
+QMenu::item:disabled { color: $muted; }
+QMenu::separator { background: $border; height: 1px; margin: ${p1}px ${p2}px; }
 QToolTip { color: $text; background: $surface; border: 1px solid $border; padding: ${p1}px; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar::handle:vertical { background: $border; border-radius: 3px; min-height: 32px; margin: 2px; }
@@ -237,17 +253,19 @@ class Theme(QObject):
         self.changed.emit()
 
     def _style(self) -> str:
-        name = "combo-dark.svg" if self.tokens.background == DARK.background else "combo-light.svg"
+        scheme = "dark" if self.tokens.background == DARK.background else "light"
+        files = {name: (FOLDER / f"{file}-{scheme}.svg").as_posix() for name, file in _IMAGES}
         lengths = {
             "r": 8,
             "r2": 12,
             "p1": self.px(4),
             "p2": self.px(8),
             "p3": self.px(12),
+            "inside": self.px(12) - 2,
             "target": 46 if self.kiosk else self.px(18),
             "square": 48 if self.kiosk else self.px(28),
         }
-        return _STYLE.substitute(dataclasses.asdict(self.tokens), arrow=(FOLDER / name).as_posix(), **lengths)
+        return _STYLE.substitute(dataclasses.asdict(self.tokens), **files, **lengths)
 
     def _follow_system(self) -> None:
         if self._settings.theme == "system":

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QMenu,
     QMessageBox,
     QPushButton,
     QSizePolicy,
@@ -181,6 +182,13 @@ class EmptyState(QWidget):
 
 def copy_text(text: str) -> None:
     QGuiApplication.clipboard().setText(text)
+
+
+def menu_words(menu: QMenu, theme: Theme, words: str) -> str:
+    """Somebody's words as a menu's entry: not too wide, and no letter of them is a key."""
+    return (
+        menu.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, theme.px(280)).replace("&", "&&")
+    )
 
 
 def confirm(parent: QWidget, question: str, explanation: str, yes: str) -> bool:

@@ -9,12 +9,15 @@ from core.types import (
     AnswerSentence,
     CacheState,
     ChunkView,
+    CollectionInfo,
     DocumentInfo,
+    DocumentWarmth,
     IngestProgress,
     PrefillProgress,
     RequestMetrics,
     SessionTotals,
     Tier,
+    Warmth,
 )
 
 TIER_NAMES = {
@@ -145,6 +148,50 @@ def document_facts(document: DocumentInfo) -> str:
     if document.n_blocks:
         parts.append(count(document.n_blocks, "block"))
     return " · ".join([*parts, size(document.n_bytes)])
+
+
+def warmth_words(warmth: DocumentWarmth) -> str:
+    """``warm``, ``partly warm · about 4 s left to read``. Seconds only where this machine's pace is known."""
+    if warmth.warmth is Warmth.TOO_LONG:
+        return "too long to keep warm"
+    if warmth.warmth is Warmth.WARM or warmth.cold_s <= 0:
+        return warmth.warmth.value
+    left_s = warmth.cold_s
+    time = f"about {max(1, round(left_s))} s" if left_s < 59.5 else about(left_s)
+    rest = "to read" if warmth.warmth is Warmth.COLD else "left to read"
+    return f"{warmth.warmth} · {time} {rest}"
+
+
+def warmth_meaning(warmth: DocumentWarmth) -> str:
+    """What its warmth means for the next question about a document."""
+    total = count(warmth.n_tokens, "token")
+    match warmth.warmth:
+        case Warmth.WARM:
+            return (
+                f"Warm: all its {total} are kept. A question about it alone reads nothing but the question."
+            )
+        case Warmth.PARTLY:
+            return (
+                f"Partly warm: {warmth.n_cached_tokens:,} of its {total} are kept. "
+                "The rest is read while nobody waits, or with the next question about it alone."
+            )
+        case Warmth.COLD:
+            return (
+                f"Cold: none of its {total} are kept. "
+                "They are read while nobody waits, or with the next question about it alone."
+            )
+        case Warmth.TOO_LONG:
+            return "It does not fit the model as a whole: questions about it use the passages found."
+
+
+def collection_rules(info: CollectionInfo) -> str:
+    """What is special about a collection, in a few words; empty if nothing is."""
+    rules = (
+        ("kept apart", info.apart),
+        ("in memory only", not info.on_disk),
+        ("kept warm", info.keep_warm),
+    )
+    return " · ".join(words for words, holds in rules if holds)
 
 
 def ingest_sentence(progress: IngestProgress) -> str:

@@ -2,6 +2,8 @@
 
 import gc
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ from core.types import (
     Block,
     ChunkView,
     Citation,
+    CollectionInfo,
+    CollectionsChanged,
     Context,
     ConversationInfo,
     ConversationLoaded,
@@ -65,8 +69,18 @@ def passage(document_id=1, title="contract-b.pdf", page=4, text=None, quote=None
     return Passage(Block.of(text), (place,), 3.2, quote, text.index(quote))
 
 
-def document(number=1, title="contract-b.pdf", status=DocumentStatus.READY, note="", pages=12, blocks=48):
-    return DocumentInfo(number, f"/docs/{title}", title, status, note, 1_240_000, blocks, pages, 1.7e9)
+def document(
+    number=1,
+    title="contract-b.pdf",
+    status=DocumentStatus.READY,
+    note="",
+    pages=12,
+    blocks=48,
+    **more,
+):
+    return DocumentInfo(
+        number, f"/docs/{title}", title, status, note, 1_240_000, blocks, pages, 1.7e9, **more
+    )
 
 
 def citation(one: Passage, number=1):
@@ -154,6 +168,7 @@ class FakeService:
         self.data_dir, self.settings, self.send = data_dir, settings, on_event
         self.calls = []
         self.documents = ()
+        self.collections = ()
         self.conversations = ()
         self.turns = {}
         self.n_tickets = 0
@@ -182,6 +197,46 @@ class FakeService:
 
     def request_documents(self):
         self.send(LibraryChanged(self.documents))
+
+    def keep_warm(self, document_id, *, wanted):
+        self.calls.append(("keep_warm", document_id, wanted))
+        self.documents = tuple(
+            replace(one, keep_warm=wanted) if one.id == document_id else one for one in self.documents
+        )
+        self.request_documents()
+
+    def request_collections(self):
+        sizes = Counter(one.collection_id for one in self.documents)
+        told = tuple(replace(info, n_documents=sizes[info.id]) for info in self.collections)
+        self.send(CollectionsChanged(told))
+
+    def create_collection(self, name, document_ids=()):
+        self.calls.append(("create_collection", name, list(document_ids)))
+        number = 1 + max((info.id for info in self.collections), default=0)
+        self.collections = (*self.collections, CollectionInfo(number, name))
+        self._assign(document_ids, number)
+
+    def move_to_collection(self, document_ids, collection_id):
+        self.calls.append(("move_to_collection", list(document_ids), collection_id))
+        self._assign(document_ids, collection_id)
+
+    def change_collection(self, info):
+        self.calls.append(("change_collection", info))
+        self.collections = tuple(info if one.id == info.id else one for one in self.collections)
+        self._assign((), None)
+
+    def delete_collection(self, collection_id):
+        self.calls.append(("delete_collection", collection_id))
+        self.collections = tuple(one for one in self.collections if one.id != collection_id)
+        self._assign([one.id for one in self.documents if one.collection_id == collection_id], None)
+
+    def _assign(self, document_ids, collection_id):
+        self.documents = tuple(
+            replace(one, collection_id=collection_id) if one.id in document_ids else one
+            for one in self.documents
+        )
+        self.request_collections()
+        self.request_documents()
 
     def request_conversations(self):
         self.send(ConversationsChanged(self.conversations))
@@ -251,7 +306,16 @@ class Opened:
     """A window on a fake service that is ready."""
 
     def __init__(
-        self, qtbot, tmp_path, *, kiosk=False, settings=None, documents=None, ready=True, samples=None
+        self,
+        qtbot,
+        tmp_path,
+        *,
+        kiosk=False,
+        settings=None,
+        documents=None,
+        collections=(),
+        ready=True,
+        samples=None,
     ):
         self.qtbot = qtbot
         self.options = WindowOptions(Path(tmp_path), settings or Settings(), kiosk, samples)
@@ -262,6 +326,7 @@ class Opened:
         def factory(*arguments):
             made.append(FakeService(*arguments))
             made[0].documents = (document(),) if documents is None else documents
+            made[0].collections = tuple(collections)
             made[0].conversations = (ConversationInfo(7, "Notice periods", 2, 1.7e9),)
             return made[0]
 

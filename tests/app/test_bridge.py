@@ -10,7 +10,16 @@ from app.application import SWITCH_INTERVAL_S
 from app.bridge import ServiceBridge
 from core.config import Settings
 from core.errors import ModelError, StoreError
-from core.types import AnswerText, IngestProgress, Notice, PrefillProgress
+from core.types import (
+    AnswerText,
+    CollectionInfo,
+    CollectionsChanged,
+    ConversationsChanged,
+    IngestProgress,
+    LibraryChanged,
+    Notice,
+    PrefillProgress,
+)
 
 
 @pytest.fixture
@@ -118,6 +127,28 @@ def test_a_refused_call_becomes_a_notice(bridge, qtbot, monkeypatch, parts):
     events = told(bridge)
     bridge.use_model(Path("x"))
     qtbot.waitUntil(lambda: events == [Notice("That is no model.")])
+
+
+def test_collections_and_warmth_are_passed_on(bridge, qtbot):
+    with qtbot.waitSignal(bridge.started):
+        bridge.start()
+    events = told(bridge)
+    bridge.request_library()
+    qtbot.waitUntil(lambda: len(events) == 3)
+    assert [type(event) for event in events] == [CollectionsChanged, LibraryChanged, ConversationsChanged]
+    info = CollectionInfo(1, "Flat", keep_warm=True)
+    bridge.create_collection("Flat", [4])
+    bridge.move_to_collection([5], 1)
+    bridge.change_collection(info)
+    bridge.keep_warm(4, wanted=True)
+    bridge.delete_collection(1)
+    assert bridge._service.calls == [
+        ("create_collection", "Flat", [4]),
+        ("move_to_collection", [5], 1),
+        ("change_collection", info),
+        ("keep_warm", 4, True),
+        ("delete_collection", 1),
+    ]
 
 
 def test_nothing_arrives_after_close(bridge, qtbot):

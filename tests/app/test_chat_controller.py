@@ -5,6 +5,7 @@ from app.chat_controller import Engine
 from app.turns import Phase
 from core.types import (
     AnswerText,
+    CollectionInfo,
     ConversationInfo,
     ConversationsChanged,
     EngineReady,
@@ -237,3 +238,12 @@ def test_nothing_found_is_said_while_the_model_is_busy(opened):
     opened.service.find(passages=())
     opened.settle()
     assert opened.view.status.text() == "No passage found. Waiting for the model…"
+
+
+def test_a_collection_is_asked_about(open_window, parts):
+    opened = open_window(
+        documents=(parts.document(1, collection_id=4),), collections=(CollectionInfo(4, "Flat"),)
+    )
+    opened.window.chat.input.scope.choose(Scope(collection_id=4))
+    opened.ask()
+    assert opened.service.named("submit")[0][0].scope == Scope(collection_id=4)

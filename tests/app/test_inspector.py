@@ -1,4 +1,5 @@
 import pytest
+from PySide6.QtWidgets import QLabel
 
 from app.inspector import Inspector
 from app.turns import TurnState, counted
@@ -66,3 +67,24 @@ def test_what_is_kept_stands_with_its_limits(theme, qtbot):
     ]
     inspector.set_kept(CacheState(12, 184_000_000, 4_200_000_000, 0, 0, 0))
     assert [name for name, _ in inspector.kept.rows()[:1]] == ["In memory"]
+
+
+def test_it_says_why_the_prompt_was_made_so(inspector, parts):
+    inspector.show()
+    plan = ("Read whole, since it is kept warm.", "Two passages stand in the last answer.")
+    inspector.show_turn(TurnState.of(Turn(1, "Q", parts.answer(plan=plan)), 7))
+    assert (inspector.why.isVisible(), inspector.why.said) == (True, plan)
+    inspector.show_turn(TurnState.of(Turn(2, "Q", parts.answer()), 7))
+    assert not inspector.why.isVisible()
+    inspector.show_turn(None)
+    assert not inspector.why.isVisible()
+
+
+def test_it_says_what_was_done_while_idle(inspector):
+    inspector.show()
+    assert not inspector.idle.isVisible()
+    inspector.set_idle_work(("a.pdf is warm: 1,200 tokens read.", "b.pdf is warm: 300 tokens read."))
+    inspector.set_idle_work(("c.pdf is warm: 90 tokens read.",))
+    assert inspector.idle.isVisible()
+    texts = [label.text() for label in inspector.idle.findChildren(QLabel) if label.isVisible()]
+    assert texts == ["While idle", "c.pdf is warm: 90 tokens read."]

@@ -1,9 +1,10 @@
 import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from app.kiosk import WARN_S, IdleWatch
 from core.config import Settings
+from core.types import CollectionInfo, IdleWorkDone, Scope
 
 
 @pytest.fixture
@@ -131,3 +132,23 @@ def test_what_just_appeared_is_measured_at_once(open_window, parts):
     opened.settle()
     assert view.fit(view.width()) == height
     assert view.sources.geometry().bottom() < view._progress.geometry().top()
+
+
+def test_nothing_of_collections_and_idle_work_is_shown_in_public(open_window, parts):
+    kiosk = open_window(
+        kiosk=True,
+        documents=(parts.document(1, collection_id=1),),
+        collections=(CollectionInfo(1, "Private letters"),),
+    )
+    kiosk.service.send(IdleWorkDone(("private.pdf is warm: 90 tokens read.",)))
+    kiosk.ask()
+    kiosk.service.find()
+    kiosk.service.finish(result=parts.answer(plan=("Read whole, since it is kept warm.",)))
+    kiosk.settle()
+    kiosk.window.controller.inspected.emit()
+    assert kiosk.window.right.inspector.isVisible()
+    shown = [one.text() for one in kiosk.window.findChildren(QLabel) if one.isVisible()]
+    assert not any("private" in words.casefold() or "Read whole" in words for words in shown)
+    assert not kiosk.window.library.isVisible()
+    assert not kiosk.window.chat.input.scope.isVisible()
+    assert kiosk.service.named("submit")[0][0].scope == Scope()

@@ -2,10 +2,11 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 
 from app import library_page
 from app.library_page import LibraryPage
-from core.types import DocumentStatus, IngestProgress
+from core.types import CollectionInfo, DocumentStatus, IngestProgress
 
 
 @pytest.fixture
@@ -135,3 +136,40 @@ def test_the_note_of_the_selected_document_is_shown_whole(page, parts):
     assert not page.detail.isVisible()
     page.list.setCurrentIndex(page.list.model().index(1, 0))
     assert (page.detail.isVisible(), page.detail.text()) == (True, note)
+
+
+def titles(page):
+    model = page.list.model()
+    return [model.index(row, 0).data() for row in range(model.rowCount())]
+
+
+def test_a_collection_narrows_the_list(page, parts):
+    page.set_collections((CollectionInfo(1, "Flat", 1), CollectionInfo(2, "Later", 0)))
+    page.set_documents([parts.document(1, "a.pdf", collection_id=1), parts.document(2, "b.pdf")])
+    page.list.setCurrentIndex(page.list.model().index(0, 0))
+    page.bar.choose(1)
+    assert titles(page) == ["a.pdf"]
+    assert [one.title for one in page.list.selected()] == ["a.pdf"]
+    assert page.summary.text() == "1 of 2 documents · 48 blocks"
+    page.filter.setText("b")
+    assert titles(page) == []
+    page.filter.clear()
+    page.set_collections(())
+    assert titles(page) == ["a.pdf", "b.pdf"]
+
+
+def test_an_empty_collection_says_what_to_do(page, parts):
+    page.set_collections((CollectionInfo(2, "Later", 0),))
+    page.set_documents([parts.document(1, "a.pdf")])
+    page.bar.choose(2)
+    assert page.empty_collection.isVisible()
+    assert not page.tools.isVisible()
+    assert page.add_files.isVisible()
+    page.empty_collection.findChild(QPushButton).click()
+    assert titles(page) == ["a.pdf"]
+
+
+def test_an_empty_library_shows_no_collections_until_there_is_one(page):
+    assert not page.bar.isVisible()
+    page.set_collections((CollectionInfo(2, "Later", 0),))
+    assert page.bar.isVisible()

@@ -14,7 +14,7 @@ from app.chat_controller import Engine
 from app.chat_page import EXAMPLES, SAMPLE_EXAMPLES
 from core.config import Settings, load_settings, sample_documents
 from core.errors import StoreError
-from core.types import EngineFailed, EngineReady, IngestProgress, ModelInfo, Notice
+from core.types import EngineFailed, EngineReady, IdleWorkDone, IngestProgress, ModelInfo, Notice
 
 HEAVY = ("numba", "llama_cpp", "sqlite_utils", "core.service", "pypdfium2")
 
@@ -166,6 +166,12 @@ def test_another_theme_repaints_everything(opened):
     image = opened.window.grab().toImage()
     assert image.pixelColor(20, image.height() - 5).lightness() < 60
     assert opened.view is not None
+
+
+def test_idle_work_is_said_in_the_inspector(opened):
+    opened.service.send(IdleWorkDone(("a.pdf is warm: 90 tokens read.",)))
+    opened.settle()
+    assert opened.window.right.inspector.idle.said == ("a.pdf is warm: 90 tokens read.",)
 
 
 def test_samples_fill_a_library_that_is_empty(open_window):

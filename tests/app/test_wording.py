@@ -4,7 +4,15 @@ import pytest
 
 from app import wording
 from core import metrics as metrics_words
-from core.types import AnswerSentence, IngestProgress, MissReason, RequestMetrics
+from core.types import (
+    AnswerSentence,
+    CollectionInfo,
+    DocumentWarmth,
+    IngestProgress,
+    MissReason,
+    RequestMetrics,
+    Warmth,
+)
 
 
 @pytest.mark.parametrize(
@@ -99,3 +107,33 @@ def test_hard_wrapped_prose_flows_and_offsets_stay():
 def test_reading_that_failed_in_part_is_not_called_read():
     done = IngestProgress(False, 16, 16, 4, 40, 100, 100, "", 0.3)
     assert wording.ingest_sentence(done) == "Read 12 of 16 files in 0.3 s · 40 blocks · 4 could not be read"
+
+
+@pytest.mark.parametrize(
+    ("warmth", "left_s", "words"),
+    [
+        (Warmth.WARM, 0.0, "warm"),
+        (Warmth.PARTLY, 4.2, "partly warm · about 4 s left to read"),
+        (Warmth.PARTLY, 0.0, "partly warm"),
+        (Warmth.COLD, 0.2, "cold · about 1 s to read"),
+        (Warmth.COLD, 12.3, "cold · about 12 s to read"),
+        (Warmth.COLD, 200.0, "cold · about 3 min to read"),
+        (Warmth.COLD, 0.0, "cold"),  # nothing was measured yet
+        (Warmth.TOO_LONG, 0.0, "too long to keep warm"),
+    ],
+)
+def test_how_warm_a_document_is(warmth, left_s, words):
+    assert wording.warmth_words(DocumentWarmth(1, warmth, 1840, 600, left_s)) == words
+
+
+@pytest.mark.parametrize("warmth", list(Warmth))
+def test_every_warmth_is_explained(warmth):
+    meaning = wording.warmth_meaning(DocumentWarmth(1, warmth, 1840, 600, 4.0))
+    assert meaning.endswith(".")
+    assert ("1,840 tokens" in meaning) == (warmth is not Warmth.TOO_LONG)
+
+
+def test_what_a_collection_allows_in_a_few_words():
+    assert wording.collection_rules(CollectionInfo(1, "Flat")) == ""
+    strict = CollectionInfo(1, "Flat", apart=True, on_disk=False)
+    assert wording.collection_rules(strict) == "kept apart · in memory only"
