@@ -154,6 +154,8 @@ def warmth_words(warmth: DocumentWarmth) -> str:
     """``warm``, ``partly warm · about 4 s left to read``. Seconds only where this machine's pace is known."""
     if warmth.warmth is Warmth.TOO_LONG:
         return "too long to keep warm"
+    if warmth.warmth is Warmth.NO_ROOM:
+        return "no memory to keep it warm"
     if warmth.warmth is Warmth.WARM or warmth.cold_s <= 0:
         return warmth.warmth.value
     left_s = warmth.cold_s
@@ -182,6 +184,8 @@ def warmth_meaning(warmth: DocumentWarmth) -> str:
             )
         case Warmth.TOO_LONG:
             return "It does not fit the model as a whole: questions about it use the passages found."
+        case Warmth.NO_ROOM:
+            return "The memory for what is kept warm is too small for it (see the settings)."
 
 
 def collection_rules(info: CollectionInfo) -> str:

@@ -48,7 +48,7 @@ def settle(bench: Workbench, conversation_id: int, cancel: CancelFlag) -> None:
 
 
 def keep_documents_warm(bench: Workbench, cancel: CancelFlag) -> list[str]:
-    """Read the documents that the user wants kept warm, as far as they are not; what was done, in words.
+    """Read what the user wants kept warm, as far as it is not; what was done, in words.
 
     They are pinned, the latest first, up to a share of the RAM tier. Without any tier to keep them in nothing
     is done.
@@ -57,8 +57,8 @@ def keep_documents_warm(bench: Workbench, cancel: CancelFlag) -> list[str]:
         return []
     done: list[str] = []
     pinned: set[bytes] = set()
-    for document_id in bench.documents.kept_warm():
-        whole = None if document_id in bench.unkeepable else _whole_document(bench, document_id)
+    for scope in _kept_warm(bench):
+        whole = None if scope in bench.unkeepable else _read_whole(bench, scope)
         if whole is None:
             continue
         bench.cache.pin(pinned.union(chunk.key for chunk in whole.prompt.chunks))
@@ -70,7 +70,7 @@ def keep_documents_warm(bench: Workbench, cancel: CancelFlag) -> list[str]:
                 raise Cancelled
         more = pinned.union(chunk.key for chunk in whole.prompt.chunks)
         if not bench.cache.holds(more, int(_PINNED_SHARE * bench.ram_budget)):
-            bench.unkeepable.add(document_id)  # reading it again and again would keep nothing
+            bench.unkeepable.add(scope)  # reading it again and again would keep nothing
             done.append(f"{whole.title} cannot be kept warm: the memory for it is too small.")
             continue
         pinned = more
@@ -86,9 +86,11 @@ def warmth(bench: Workbench, document_ids: Sequence[int]) -> tuple[DocumentWarmt
     """How warm documents are, and what a first question would wait for."""
     found = []
     for document_id in document_ids:
-        whole = _whole_document(bench, document_id)
-        if whole is None:
-            found.append(DocumentWarmth(document_id, Warmth.TOO_LONG, 0, 0, 0.0))
+        scope = _one(document_id)
+        whole = _read_whole(bench, scope)
+        if whole is None or scope in bench.unkeepable:
+            state = Warmth.TOO_LONG if whole is None else Warmth.NO_ROOM
+            found.append(DocumentWarmth(document_id, state, 0, 0, 0.0))
             continue
         chunks = whole.prompt.chunks
         n_cached = sum(
@@ -110,9 +112,18 @@ class _Whole:
     place: CachePlace
 
 
-def _whole_document(bench: Workbench, document_id: int) -> _Whole | None:
-    """The prompt that a document read whole begins with; None for one that does not fit or is gone."""
-    scope = Scope(frozenset({document_id}))
+def _one(document_id: int) -> Scope:
+    return Scope(frozenset({document_id}))
+
+
+def _kept_warm(bench: Workbench) -> list[Scope]:
+    """Collections kept warm as a whole, then documents by themselves: each is asked by itself, too."""
+    collections = [Scope(collection_id=one.id) for one in bench.collections.list() if one.keep_warm]
+    return [*collections, *(_one(document_id) for document_id in bench.documents.kept_warm())]
+
+
+def _read_whole(bench: Workbench, scope: Scope) -> _Whole | None:
+    """The prompt that ``scope`` read whole begins with; None where that does not fit or nothing is in it."""
     passages = bench.documents.whole(scope, whole_room(bench))
     if not passages:
         return None
@@ -128,7 +139,10 @@ def _whole_document(bench: Workbench, document_id: int) -> _Whole | None:
         return None
     head = bench.writer.head()
     prompt = lay_out([head, *(segments[block.id] for block in blocks)], bench.root_of(place.namespace))
-    return _Whole(passages[0].place.title, prompt, place)
+    titles = dict.fromkeys(passage.place.title for passage in passages)
+    collection = None if scope.collection_id is None else bench.collections.find(scope.collection_id)
+    title = f"{collection.name} as a whole" if collection and len(titles) > 1 else next(iter(titles))
+    return _Whole(title, prompt, place)
 
 
 def _read(bench: Workbench, prompt: Prompt, place: CachePlace, cancel: CancelFlag) -> None:

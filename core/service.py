@@ -161,8 +161,6 @@ class Service:
         from core.idle import settle
 
         self._while_idle(lambda bench, cancel: settle(bench, conversation_id, cancel))
-        self._tell_cache_state()
-        self._engine.put(self._keep_warm)
 
     def _keep_warm(self) -> None:
         """Read what the user wants kept warm, if nobody waits and the machine is on mains power."""
@@ -172,9 +170,10 @@ class Service:
             if sentences := keep_documents_warm(bench, cancel):
                 self._emit(IdleWorkDone(tuple(sentences)))
 
+        self._tell_cache_state()
         if self._settings.idle_work and _on_mains_power():
             self._while_idle(work)
-        self._tell_cache_state()
+            self._tell_cache_state()
 
     def _tell_cache_state(self) -> None:
         from core.idle import warmth
@@ -251,6 +250,7 @@ class Service:
         if finished:
             with self._tickets_lock:
                 self._tickets.pop(ticket.number, None)
+            self._engine.put(self._keep_warm)  # idle work that gave way goes on
 
     # --- library ----------------------------------------------------------------------------------
 
@@ -285,6 +285,7 @@ class Service:
         finally:
             self._reading.remove(cancel)
             self.request_documents()
+            self._engine.put(self._keep_warm)
 
     def remove_document(self, document_id: int) -> None:
         """Remove a document, its blocks and what the cache holds of them: LibraryChanged.
@@ -299,7 +300,7 @@ class Service:
             elif disk := self._disk_tier():
                 disk.forget_blocks(gone, ())
             self.request_documents()
-            self._tell_cache_state()
+            self._engine.put(self._keep_warm)
 
         self._idle_cancel.set()
         self._engine.put(remove)
@@ -445,7 +446,7 @@ class Service:
             elif disk := self._disk_tier():
                 disk.forget_blocks((), own)
             self.request_conversations()
-            self._tell_cache_state()
+            self._engine.put(self._keep_warm)
 
         self._idle_cancel.set()
         self._engine.put(delete)
@@ -458,7 +459,7 @@ class Service:
                 self._bench.cache.forget_everything()
             elif disk := self._disk_tier():
                 disk.clear()
-            self._tell_cache_state()
+            self._tell_cache_state()  # and no more: what is to be kept warm is read after the next question
 
         self._idle_cancel.set()
         self._engine.put(forget)

@@ -138,6 +138,8 @@ class Warmth(StrEnum):
     COLD = "cold"
     TOO_LONG = "too long"
     """It does not fit the model's context with room for a question."""
+    NO_ROOM = "no room"
+    """The memory for what is kept warm is too small for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from core.store.database import Database
 from core.store.documents import DocumentStore
 from core.store.metrics import MetricsStore
 from core.store.token_cache import TokenCache
-from core.types import Block, Segment, Tokens
+from core.types import Block, Scope, Segment, Tokens
 
 _log = logging.getLogger(__name__)
 _NO_TEMPLATE = (
@@ -49,8 +49,8 @@ class Workbench:
         self.collections = CollectionStore(db)
         self.documents = DocumentStore(db)
         self.metrics = MetricsStore(db)
-        self.unkeepable: set[int] = set()
-        """Documents that proved too large to be kept warm in this run."""
+        self.unkeepable: set[Scope] = set()
+        """What proved too large to be kept warm in this run."""
         self._tokens = TokenCache(db)
         self._fresh_tokens: dict[str, Tokens] = {}
         for info in self.collections.list():

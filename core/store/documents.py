@@ -272,7 +272,7 @@ class DocumentStore:
         return row is not None and row[0] > 0 and row[0] == row[1]
 
     def kept_warm(self) -> tuple[int, ...]:
-        """Documents that the user wants kept warm, by themselves or with their collection; newest first."""
+        """Documents that the user wants kept warm, also by their collection; the latest first."""
         rows = self._db.rows(
             "SELECT documents.id FROM documents LEFT JOIN collections"
             " ON collections.id = documents.collection_id"

@@ -93,6 +93,21 @@ def test_a_document_kept_warm_is_read_once_and_then_every_question_is_short(benc
         assert found.metrics.n_cached_tokens >= before.n_tokens
 
 
+def test_a_collection_is_kept_warm_as_a_whole_too(bench, tmp_path):
+    import threading
+
+    (tmp_path / "documents" / "rules.txt").write_text("Music is allowed until ten in the evening.\n" * 9)
+    ingest([tmp_path / "documents"], bench.db, cancel=threading.Event(), progress=lambda _: None)
+    flat = bench.collections.create("Flat")
+    bench.collections.assign([document(bench, "lease.txt").id, document(bench, "rules.txt").id], flat)
+    bench.collections.change(replace(bench.collections.find(flat), keep_warm=True))
+    sentences = keep_documents_warm(bench, CancelFlag())
+    assert sentences[0].startswith("Flat as a whole is warm")
+    found, _ = ask(bench, "Until when is music allowed?", Scope(collection_id=flat))
+    assert found.plan == ("Read whole, since it is kept warm.",)
+    assert found.metrics.n_prefilled_tokens < 150
+
+
 def test_a_document_too_long_is_said_to_be(bench):
     long = document(bench, "long.txt")
     bench.documents.keep_warm(long.id, wanted=True)
