@@ -45,7 +45,13 @@ _flag_callback: Any = None
 _compiling = threading.Lock()
 _POLL_S = 0.05
 
-KERNEL_MODULES = ("core.cdc", "core.index.kernels")
+KERNEL_MODULES = (
+    "core.cdc",
+    "core.index.kernels",
+    "core.plan.contextpilot_kernels",
+    "core.plan.forest_kernels",
+    "core.plan.overlap_kernels",
+)
 """Every module that defines kernels; importing it compiles or loads them."""
 
 

@@ -1,5 +1,6 @@
 """Naive oracles: slow, obvious versions of what the product does fast."""
 
+import itertools
 import re
 
 
@@ -164,3 +165,52 @@ def cdc_boundaries(text):
         else:
             start = over
         cuts.append(start)
+
+
+# --- core.plan.schedule ------------------------------------------------------------------------------------
+
+
+def saved_by_a_cache(paths, tokens=lambda _: 1, capacity=None):
+    """Tokens that a cache of whole prefixes saves, LRU with ``capacity`` blocks if given."""
+    cache, saved = {}, 0
+    for path in paths:
+        prefixes = [tuple(path[:n]) for n in range(1, len(path) + 1)]
+        for prefix in prefixes:
+            if prefix not in cache:
+                break
+            saved += tokens(prefix[-1])
+        for prefix in reversed(prefixes):  # the leaf is the first to go
+            cache.pop(prefix, None)
+            cache[prefix] = None
+        while capacity is not None and len(cache) > capacity:
+            del cache[next(iter(cache))]
+    return saved
+
+
+def most_that_can_be_saved(contexts, tokens=lambda _: 1):
+    """The best of all arrangements of all contexts; for tiny batches."""
+    arrangements = [list(itertools.permutations(dict.fromkeys(context))) for context in contexts]
+    return max(saved_by_a_cache(paths, tokens) for paths in itertools.product(*arrangements))
+
+
+def context_distance(a, b, alpha):
+    shared = set(a) & set(b)
+    if not shared:
+        return 1.0
+    apart = sum(abs(a.index(block) - b.index(block)) for block in shared)
+    return 1 - len(shared) / max(len(a), len(b)) + alpha * apart / len(shared)
+
+
+def average_linkage_by_definition(distance):
+    """Merges of clusters (as frozensets of indices) and their heights; ``distance`` is a square matrix."""
+    clusters = [frozenset([i]) for i in range(len(distance))]
+    merges = []
+    while len(clusters) > 1:
+        height, a, b = min(
+            (sum(distance[i][j] for i in a for j in b) / (len(a) * len(b)), x, y)
+            for x, a in enumerate(clusters)
+            for y, b in enumerate(clusters[:x])
+        )
+        merges.append((height, clusters[a] | clusters[b]))
+        clusters = [c for i, c in enumerate(clusters) if i not in (a, b)] + [clusters[a] | clusters[b]]
+    return merges
