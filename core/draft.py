@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from core import plan as planning
 from core.errors import KnownError, PromptTooLong
+from core.metrics import count, seconds
 from core.prompt import end_key, lay_out
 from core.types import CachePlace, Context, Passage, Prompt, Question, Segment, SegmentKind
 from core.workbench import Workbench
@@ -62,7 +63,8 @@ def draft(bench: Workbench, question: Question, context: Context) -> Draft:
     after = end_key(branch, root)
     room = limit - fixed - ask
     while True:
-        plan = planning.make(planning.PlanRequest(context, segments, held, after, room), bench.index)
+        request = planning.PlanRequest(context, segments, held, after, room)
+        plan = planning.make(request, bench.index, bench.order_of(place.namespace))
         added = (
             *(segments[block.id] for block in plan.blocks),
             bench.writer.ask(plan.annotation, question.text),
@@ -179,6 +181,23 @@ def _cost(bench: Workbench, made: Draft) -> planning.Cost:
         if first <= chunk.segment < len(made.prompt.segments) - 1 and index >= len(cached)
     )
     return planning.Cost(n_blocks, missing)
+
+
+def explain(bench: Workbench, made: Draft) -> list[str]:
+    """What alignment found, a sentence each; nothing where it had nothing to choose."""
+    match, n_new = made.plan.match, len(made.plan.blocks)
+    if not match.order:
+        return []
+    rate = bench.cache.rates.prefill_token_s.value
+    saves = f"{count(match.weight, 'token')}" + (f", about {seconds(match.weight * rate)}" if rate else "")
+    sentences = [
+        f"Cached path: {len(match.order)} of {count(n_new, 'passage')} come first, which saves {saves}."
+    ]
+    if match.runner_up:
+        sentences.append(f"The next best path would have saved {count(match.runner_up, 'token')}.")
+    if made.plan.moved:
+        sentences.append("The passages were moved for it; their ranking stands behind them.")
+    return sentences
 
 
 def n_on_disk(bench: Workbench, prompt: Prompt, place: CachePlace) -> int:

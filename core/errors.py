@@ -10,7 +10,8 @@
     │   │   └── NoText          it was read and holds no text
     │   ├── StoreError          the database: disk full, damaged, newer than this program, in use
     │   ├── SettingsError       a settings file or command line value that makes no sense
-    │   └── PromptTooLong       the question alone does not fit the model's context
+    │   ├── PromptTooLong       the question alone does not fit the model's context
+    │   └── DamagedState        statistics that were saved make no sense: start with fresh ones
     ├── EngineError             llama.cpp refused; the model context was cleared
     ├── Cancelled               the user stopped it; not a fault
     └── BugError                our own mistake: logged, shown as a bug
@@ -60,6 +61,10 @@ class SettingsError(KnownError):
 
 class PromptTooLong(KnownError):
     """The question does not fit the model's context, even without any passage."""
+
+
+class DamagedState(KnownError, ValueError):
+    """Saved statistics make no sense; nothing was taken over."""
 
 
 class EngineError(SlipstreamError):

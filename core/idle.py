@@ -38,6 +38,7 @@ def settle(bench: Workbench, conversation_id: int, cancel: CancelFlag) -> None:
     settled when the next question comes is prefilled with it.
     """
     bench.keep_tokens()
+    bench.keep_learned(now=False)
     segments, _ = branch_of(bench, conversation_id)
     place = bench.conversations.cache_place(conversation_id)
     prompt = lay_out(segments, bench.root_of(place.namespace))

@@ -48,6 +48,8 @@ _POLL_S = 0.05
 KERNEL_MODULES = (
     "core.cdc",
     "core.index.kernels",
+    "core.index.order_kernels",
+    "core.engine.eviction_kernels",
     "core.plan.contextpilot_kernels",
     "core.plan.forest_kernels",
     "core.plan.overlap_kernels",

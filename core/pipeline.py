@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from core.citations import cite
-from core.draft import Draft, draft, n_on_disk
+from core.draft import Draft, draft, explain, n_on_disk
 from core.engine.prefix_cache import PrefillStep
 from core.engine.protocol import CancelFlag
 from core.engine.sampling import Sampler, repeats_itself, repeats_lines
@@ -50,6 +50,7 @@ def answer(
     views = _views(made)
     located = bench.cache.locate(made.prompt, len(views) - 1)  # the last chunk is always computed
     reason, detail = _why_missing(bench, made, views, len(located))
+    made.reasons += explain(bench, made)
     planned = time.perf_counter()
 
     reading = _Reading(bench, ticket, made, views, located)
@@ -126,6 +127,7 @@ def answer(
             conversation_id, question.text, result, ledger, bench.engine.tokenizer_id
         )
         bench.metrics.record(metrics, turn.id)
+    bench.learn_order(made.plan, made.place.namespace)
     yield AnswerDone(ticket, turn, conversation_id)
 
 
@@ -208,7 +210,13 @@ def _why_missing(
         return MissReason.NEW_QUESTION, ""
     if segment.kind is SegmentKind.ANSWER:
         return MissReason.ANSWER_PENDING, ""
-    return bench.index.why_missing(segment.element), views[kept].label
+    reason = bench.index.why_missing(segment.element, made.prompt.chunks[0].parent)
+    if reason is MissReason.NEVER_SEEN and segment.kind is SegmentKind.BLOCK:
+        if bench.cache.is_of_another_model(segment.block_id):
+            reason = MissReason.MODEL_CHANGED
+        elif bench.documents.was_edited(segment.block_id):
+            reason = MissReason.DOCUMENT_EDITED
+    return reason, views[kept].label
 
 
 def _views(made: Draft) -> list[ChunkView]:

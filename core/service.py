@@ -29,6 +29,7 @@ from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
 from core.store.database import open_database
 from core.store.documents import DocumentStore
+from core.store.learned import ORDER, LearnedStore
 from core.types import (
     AnswerDone,
     CacheState,
@@ -296,9 +297,9 @@ class Service:
         def remove() -> None:
             gone = DocumentStore(self._engine.db).remove(document_id)
             if self._bench is not None:
-                self._bench.cache.forget(block_ids=gone)
-            elif disk := self._disk_tier():
-                disk.forget_blocks(gone, ())
+                self._bench.forget_blocks(gone)
+            else:
+                self._forget_without_model(gone)
             self.request_documents()
             self._engine.put(self._keep_warm)
 
@@ -376,10 +377,10 @@ class Service:
         apart = {block for block, now in after.items() if now.namespace != before[block].namespace}
         private = {block for block, now in after.items() if not now.on_disk and before[block].on_disk}
         if self._bench is not None:
-            self._bench.cache.forget(block_ids=apart)
+            self._bench.forget_blocks(apart)
             self._bench.cache.keep_off_disk(private)
-        elif (apart or private) and (disk := self._disk_tier()):
-            disk.forget_blocks(apart | private, ())
+        elif apart or private:
+            self._forget_without_model(apart | private)
         self.request_collections()
         self.request_documents()
         self._engine.put(self._keep_warm)
@@ -456,13 +457,21 @@ class Service:
 
         def forget() -> None:
             if self._bench is not None:
-                self._bench.cache.forget_everything()
-            elif disk := self._disk_tier():
-                disk.clear()
+                self._bench.forget_everything()
+            else:
+                self._forget_without_model(())
+                if disk := self._disk_tier():
+                    disk.clear()
             self._tell_cache_state()  # and no more: what is to be kept warm is read after the next question
 
         self._idle_cancel.set()
         self._engine.put(forget)
+
+    def _forget_without_model(self, block_ids: Collection[str]) -> None:
+        """Take blocks off the disk, and all that was learned of what was asked together."""
+        LearnedStore(self._engine.db).delete(ORDER)
+        if disk := self._disk_tier():
+            disk.forget_blocks(block_ids, ())
 
     # --- model ------------------------------------------------------------------------------------
 
@@ -535,6 +544,7 @@ class Service:
 
     def _close_bench(self) -> None:
         if self._bench is not None:
+            self._bench.keep_learned()
             self._bench.cache.retire()
             self._bench.engine.close()
             self._bench = None

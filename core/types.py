@@ -302,6 +302,14 @@ class Evicted(CacheEvent):
     """Sent for the deepest segment first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Weighed(CacheEvent):
+    """What a segment saves has changed, since it is loaded from elsewhere now."""
+
+    weight: int
+    """Tokens whose prefill takes as long as loading it saves; at least 1."""
+
+
 class Tier(StrEnum):
     """Where the KV of a chunk came from, or why it needed none."""
 
@@ -334,6 +342,8 @@ class MissReason(StrEnum):
     NEVER_SEEN = "not read before"
     OTHER_PREFIX = "read before, but after other passages"
     EVICTED = "no longer kept"
+    DOCUMENT_EDITED = "its document was edited since"
+    MODEL_CHANGED = "read before, but by another model or with other settings"
     ANSWER_PENDING = "the last answer had not been read again yet"
     NEW_QUESTION = "only the question is new"
 

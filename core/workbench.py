@@ -1,7 +1,7 @@
 """Everything that answering needs, in one place: owned by the engine thread."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from core.engine.chat_format import PLAIN, chat_format
@@ -9,12 +9,14 @@ from core.engine.prefix_cache import PrefixCache, root_key
 from core.engine.protocol import Engine
 from core.engine.ssd_tier import SsdTier
 from core.errors import StoreError
-from core.index import ContextIndex
+from core.index import ContextIndex, OrderStatistics
+from core.plan import Plan
 from core.prompt import PromptWriter
 from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
 from core.store.database import Database
 from core.store.documents import DocumentStore
+from core.store.learned import ORDER, LearnedStore
 from core.store.metrics import MetricsStore
 from core.store.token_cache import TokenCache
 from core.types import Block, Scope, Segment, Tokens
@@ -24,6 +26,9 @@ _NO_TEMPLATE = (
     "The chat template in this model's file cannot be used: questions reach it as plain text, and answers "
     "may be poor."
 )
+_EVICTION, _RATES = "eviction", "rates:"
+_QUESTIONS_PER_SAVE = 20
+"""What was learned can be 3 MB: writing it after every question would wear the disk."""
 
 
 class Workbench:
@@ -37,9 +42,19 @@ class Workbench:
         self.db = db
         self.ram_budget = ram_budget
         self.index = ContextIndex()
+        self._learned = LearnedStore(db)
+        self._orders: dict[str, OrderStatistics] = {}
+        self._n_unsaved = 0
         self.cache = PrefixCache(
-            engine, root_key(engine.fingerprint), self.index.apply, ram_budget=ram_budget, ssd=ssd
+            engine,
+            root_key(engine.fingerprint),
+            self.index.apply,
+            ram_budget=ram_budget,
+            ssd=ssd,
+            popularity=self._popularity,
         )
+        self._learned.load(_EVICTION, self.cache.eviction)
+        self._learned.load(_RATES + engine.fingerprint.hex(), self.cache.rates)
         chat = chat_format(engine.chat_template, engine.token_text("bos"), engine.token_text("eos"))
         self.info = engine.info
         if engine.chat_template and chat is PLAIN:
@@ -53,9 +68,60 @@ class Workbench:
         """What proved too large to be kept warm in this run."""
         self._tokens = TokenCache(db)
         self._fresh_tokens: dict[str, Tokens] = {}
-        for info in self.collections.list():
-            if info.apart:  # what the disk holds of it is cached from the start
-                self.root_of(str(info.id))
+        apart = {str(info.id) for info in self.collections.list() if info.apart}
+        for namespace in sorted(apart | self.conversations.namespaces()):
+            self.root_of(namespace)  # what the disk holds of it is cached from the start
+
+    def order_of(self, namespace: str) -> OrderStatistics:
+        """What was asked for together in a namespace: each has its own, so that none tells of another."""
+        if namespace not in self._orders:
+            self._orders[namespace] = self._learned.load(ORDER + namespace, OrderStatistics())
+        return self._orders[namespace]
+
+    def learn_order(self, plan: Plan, namespace: str) -> None:
+        """Remember what was asked for together, after its question."""
+        seen = plan.considered
+        if seen.names:
+            fixed = [seen.names[i] for i in plan.match.order]
+            order = self.order_of(namespace)
+            self._n_unsaved += 1
+            order.record(seen.names, fixed=fixed, lengths=seen.lengths, groups=seen.groups)
+
+    def keep_learned(self, *, now: bool = True) -> None:
+        """Store what was learned in use, unless ``now``: once in a while, to spare the disk.
+
+        Nobody waits for it, and losing the last of it costs little.
+        """
+        if not now and self._n_unsaved < _QUESTIONS_PER_SAVE:
+            return
+        self._n_unsaved = 0
+        try:
+            for namespace, order in self._orders.items():
+                self._learned.save(ORDER + namespace, order)
+            self._learned.save(_EVICTION, self.cache.eviction)
+            self._learned.save(_RATES + self.engine.fingerprint.hex(), self.cache.rates)
+        except StoreError:
+            _log.warning("what was learned was not stored", exc_info=True)
+
+    def forget_blocks(self, block_ids: Collection[str]) -> None:
+        """Take blocks that are gone out of the cache, all tiers, and out of what was learned."""
+        self.cache.forget(block_ids=block_ids)
+        names = {int(block_id, 16) for block_id in block_ids}
+        for namespace in {*self._orders, *self._learned.names(ORDER)}:
+            self.order_of(namespace).forget(names)
+        if block_ids:
+            self.keep_learned()
+
+    def forget_everything(self) -> None:
+        """Empty the cache in all tiers, of every model, and what was learned of what was asked."""
+        self.cache.forget_everything()
+        self._orders.clear()
+        self._learned.delete(ORDER)
+        self.unkeepable.clear()
+
+    def _popularity(self, block_id: str) -> int:
+        name = int(block_id, 16) if block_id else 0
+        return max((order.count(name) for order in self._orders.values()), default=0)
 
     def root_of(self, namespace: str) -> bytes:
         """The key that stands before the first chunk of every prompt of a namespace."""

@@ -12,6 +12,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ingest.add_argument("--json", action="store_true")
     cache = benches.add_parser("cache", help="the tiers: restart, switching, restore, save, eviction")
     cache.add_argument("--json", action="store_true")
+    reuse = benches.add_parser("reuse", help="hit ratio of a trace of contexts, block by block")
+    reuse.add_argument(
+        "--trace", required=True, metavar="FILE", help='JSON lines {"blocks": [id, …]}, .gz or not'
+    )
+    reuse.add_argument("--k", type=int, default=10, help="blocks taken of each context")
+    reuse.add_argument("--capacity-blocks", type=int, default=0, metavar="N", help="0: no limit")
+    reuse.add_argument("--eviction", choices=("learned", "lru"), default="learned")
+    reuse.add_argument("--mode", choices=("online", "offline"), default="online")
+    reuse.add_argument("--method", choices=("overlap", "contextpilot", "relevance"), default="overlap")
+    reuse.add_argument("--effort", type=float, default=12.0, help="of the offline search; 1 is the product's")
+    reuse.add_argument("--shuffle", type=int, metavar="SEED")
+    reuse.add_argument("--limit", type=int, default=0, metavar="N", help="contexts; 0: all")
+    reuse.add_argument(
+        "--idle-blocks", type=int, default=0, metavar="N", help="prefilled per block asked for"
+    )
+    reuse.add_argument("--window", type=int, default=1, metavar="W", help="requests known at a time")
+    reuse.add_argument("--foresight", metavar="FILE", help="a trace of made-up questions to learn from first")
+    reuse.add_argument("--no-tail", action="store_true", help="what is not cached follows by relevance")
+    reuse.add_argument(
+        "--no-documents", action="store_true", help="do not tell which blocks are of one document"
+    )
+    reuse.add_argument("--emit", metavar="FILE", help="write the orders, one JSON list of ids a line")
+    reuse.add_argument("--json", action="store_true")
+    index = benches.add_parser("index", help="time and memory of the context index")
+    index.add_argument("--contexts", type=int, default=100_000, metavar="N")
+    index.add_argument("--k", type=int, default=15)
+    index.add_argument("--json", action="store_true")
     kv = benches.add_parser("kv", help="a quantized KV cache against f16: quality, speed, size")
     kv.add_argument("path", metavar="DIR", help="documents and questions with known answers (*.jsonl.gz)")
     kv.add_argument("--limit", type=int, default=100)

@@ -22,7 +22,7 @@ from core.engine.protocol import CancelFlag, Engine, Snapshot
 from core.engine.snapshots import SnapshotStore
 from core.engine.ssd_tier import SsdTier
 from core.errors import SlipstreamError
-from core.index import ContextIndex
+from core.index import ContextIndex, OrderStatistics
 from core.plan import PlanRequest, make
 from core.prompt import end_key, lay_out
 from core.types import (
@@ -208,7 +208,7 @@ class _NoMemory:
 def _bookkeeping() -> dict[str, float | int]:
     """Match, plan, prefill and tend of 500 questions with 8 of 300 blocks, once 5,000 chunks are cached."""
     root = root_key(b"bookkeeping")
-    index = ContextIndex()
+    index, order = ContextIndex(), OrderStatistics()
     cache = PrefixCache(_NoMemory(), root, index.apply, ram_budget=1 << 30)
     head = Segment(SegmentKind.HEAD, _random(_HEAD, 0))
     passages, segments = _passages(300)
@@ -219,7 +219,7 @@ def _bookkeeping() -> dict[str, float | int]:
         chosen = tuple(passages[i] for i in random.choice(300, 8, replace=False))
         started = time.perf_counter()
         request = PlanRequest(Context(chosen, 8, 0.0), segments, frozenset(), after, 1 << 20)
-        plan = make(request, index)
+        plan = make(request, index, order)
         planned = time.perf_counter() - started
         ask = Segment(SegmentKind.ASK, random.integers(0, 1000, _ASK, dtype=np.int32))
         prompt = lay_out([head, *(segments[block.id] for block in plan.blocks), ask], root)
@@ -227,6 +227,9 @@ def _bookkeeping() -> dict[str, float | int]:
         cache.locate(prompt)
         for _ in cache.prefill(prompt, CancelFlag()):
             pass
+        seen = plan.considered
+        fixed = [seen.names[i] for i in plan.match.order]
+        order.record(seen.names, fixed=fixed, lengths=seen.lengths, groups=seen.groups)
         done = time.perf_counter() - started
         while cache.tend():
             pass

@@ -3,24 +3,58 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
-from core.bench import ask, cache, ingest, kv
 from core.config import Settings
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    result: dict[str, float | int | str]
-    if arguments.bench == "ingest":
-        result = ingest.measure(arguments.paths)
-    elif arguments.bench == "cache":
-        result = cache.measure(settings)
-    elif arguments.bench == "kv":
-        result = kv.measure(Path(arguments.path), arguments.limit, settings)
-    else:
-        result = ask.measure(arguments.paths, arguments.questions, arguments.limit, settings)
+    result = _measure(arguments, settings)
     if arguments.json:
         print(json.dumps(result))
     else:
         for name, value in result.items():
             print(f"{name:<28} {value:,.4g}" if isinstance(value, float) else f"{name:<28} {value}")
     return 0
+
+
+def _measure(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    if arguments.bench == "ingest":
+        from core.bench import ingest
+
+        return ingest.measure(arguments.paths)
+    if arguments.bench == "cache":
+        from core.bench import cache
+
+        return cache.measure(settings)
+    if arguments.bench == "kv":
+        from core.bench import kv
+
+        return kv.measure(Path(arguments.path), arguments.limit, settings)
+    if arguments.bench == "index":
+        from core.bench import index
+
+        return index.measure(arguments.contexts, arguments.k)
+    if arguments.bench == "reuse":
+        from core.bench import reuse
+
+        return reuse.measure(
+            Path(arguments.trace),
+            k=arguments.k,
+            capacity=arguments.capacity_blocks,
+            eviction=arguments.eviction,
+            mode=arguments.mode,
+            method=arguments.method,
+            effort=arguments.effort,
+            tail=not arguments.no_tail,
+            documents=not arguments.no_documents,
+            shuffle=arguments.shuffle,
+            limit=arguments.limit,
+            idle=arguments.idle_blocks,
+            window=arguments.window,
+            foresight=Path(arguments.foresight) if arguments.foresight else None,
+            emit=Path(arguments.emit) if arguments.emit else None,
+        )
+    from core.bench import ask
+
+    return ask.measure(arguments.paths, arguments.questions, arguments.limit, settings)

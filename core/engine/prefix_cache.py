@@ -17,6 +17,7 @@ from functools import partial
 
 import xxhash
 
+from core.engine.eviction import LeafQueue
 from core.engine.protocol import CancelFlag, KVMemory, Snapshot
 from core.engine.ram_tier import RamTier
 from core.engine.rates import Rate, Rates
@@ -63,12 +64,17 @@ class PrefixCache:
         *,
         ram_budget: int = 0,
         ssd: SsdTier | None = None,
+        popularity: Callable[[str], int] = lambda _block_id: 1,
     ) -> None:
-        """``root``: the namespace that ``self.root`` names. ``ram_budget`` in bytes, 0 for none."""
+        """``root``: the namespace that ``self.root`` names. ``ram_budget`` in bytes, 0 for none.
+
+        ``popularity``: in how many recent contexts a block was; it helps to tell what may go.
+        """
         self.rates = Rates()
         self._memory = memory
         self._tree = Tree(on_event)
-        self._ram = RamTier(self._tree, ram_budget)
+        self._ram = RamTier(self._tree, ram_budget, popularity, self._cost_of)
+        self._tree.worth = self._worth
         self._ssd = ssd
         self._live: list[Node] = []
         self._n_decoded = 0
@@ -104,9 +110,18 @@ class PrefixCache:
         return self._tree.ram_bytes
 
     @property
+    def eviction(self) -> LeafQueue:
+        """What decides who leaves RAM: it learns."""
+        return self._ram.queue
+
+    @property
     def keeps_snapshots(self) -> bool:
         """Whether anything outlives the live sequence."""
         return bool(self._ram.budget) or (self._ssd is not None and self._ssd.enabled)
+
+    def is_of_another_model(self, block_id: str) -> bool:
+        """Whether the SSD holds this block as another model or other settings made it."""
+        return self._ssd is not None and self._ssd.has_other_maker(block_id, self._tree.roots.keys())
 
     def holds(self, keys: Collection[bytes], ram_bytes: int) -> bool:
         """Whether each of these chunks has a snapshot, and those in RAM take no more than ``ram_bytes``."""
@@ -165,6 +180,7 @@ class PrefixCache:
         if not chunks or prompt.n_tokens > self._memory.n_ctx:
             raise BugError("A prompt does not fit the model context.", details=f"{prompt.n_tokens} tokens")
         self._n_requests += 1
+        self._ram.next_request()
         self._follow_ssd()
         if self._ssd is not None:
             self._ssd.protect({chunk.key for chunk in chunks} | self._ram.pinned)
@@ -202,6 +218,11 @@ class PrefixCache:
 
     def _cost_of(self, node: Node) -> float:
         return node.prefill_s or node.n_tokens * (self.rates.prefill_token_s.value or 0.0)
+
+    def _worth(self, node: Node) -> float:
+        if node.live:
+            return 1.0
+        return self.rates.saved_share(self._rate_of(node), node.n_bytes, node.n_tokens)
 
     def decode(self, token: int, cancel: CancelFlag) -> None:
         """Append one sampled token. It is no part of any path: the next ``prefill`` cuts it away."""
@@ -291,6 +312,7 @@ class PrefixCache:
 
     def _append(self, node: Node) -> None:
         node.live = True
+        self._ram.refresh(node)
         node.save_tried = False
         self._live.append(node)
         self._use(node)
@@ -299,7 +321,7 @@ class PrefixCache:
         if node.used_at != self._n_requests:
             node.used_at = self._n_requests
             node.n_uses += 1
-            self._ram.touch(node)
+            self._ram.use(node)
 
     def _keep(self, n_chunks: int, prompt: Prompt) -> int:
         """Cut the live sequence after ``n_chunks`` chunks; returns how many really stay.
@@ -332,6 +354,7 @@ class PrefixCache:
         while len(self._live) > n_chunks:
             node = self._live.pop()
             node.live = False
+            self._ram.refresh(node)
             self._tree.tier_lost(node)
 
     def _call(self, step: Callable[[], None]) -> None:
@@ -464,7 +487,7 @@ class PrefixCache:
 
     def pin(self, keys: Collection[bytes]) -> None:
         """Chunks that stay when room is made, in place of those pinned before. Forgetting removes them."""
-        self._ram.pinned = frozenset(keys)
+        self._ram.pin(keys)
 
     def forget_everything(self) -> None:
         """Empty every tier, of every model."""

@@ -61,6 +61,12 @@ class SsdTier:
         """Of all models: the blocks that the files hold."""
         return {info.block_id for info in self._store.catalog.values() if info.block_id}
 
+    def has_other_maker(self, block_id: str, roots: Collection[bytes]) -> bool:
+        """Whether a file holds this block under none of these roots."""
+        return any(
+            info.block_id == block_id and info.root not in roots for info in self._store.catalog.values()
+        )
+
     def submit(self, info: SnapshotInfo, snapshot: Snapshot) -> None:
         """Queue a snapshot for writing; parents must be submitted first."""
         with self._lock:

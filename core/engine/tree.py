@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from core.engine.protocol import Snapshot
 from core.errors import BugError
-from core.types import CacheEvent, Chunk, Committed, Evicted, Rooted, Segment
+from core.types import CacheEvent, Chunk, Committed, Evicted, Rooted, Segment, Weighed
+
+_SMALL_CHANGE = 0.02
 
 
 @dataclass(slots=True, eq=False)
@@ -25,8 +27,16 @@ class Node:
     segment_parent: bytes = b""
     """Key of the last chunk of the segment before this one's, or the root's."""
     segment_tokens: int = 0
+    weight: int = 0
+    """What the events said last that its segment saves, in tokens."""
     element: int = 0
     block_id: str = ""
+    slot: int = 0
+    """Of the RAM tier's eviction queue; 0 while it is not in RAM."""
+    is_late: bool = False
+    """Its parent is not the parent of its slot, since it came into RAM later or not at all."""
+    is_held: bool = False
+    """Pinned in the queue."""
     off_disk: bool = False
     """Never written to SSD, nor is what follows it."""
     live: bool = False
@@ -88,6 +98,10 @@ class Tree:
     def __init__(self, on_event: Callable[[CacheEvent], None]) -> None:
         self.roots: dict[bytes, Node] = {}
         self.nodes: dict[bytes, Node] = {}
+        self.on_ram: Callable[[Node], None] = lambda _node: None
+        """Told of every snapshot that comes into RAM or goes."""
+        self.worth: Callable[[Node], float] = lambda _node: 1.0
+        """Share of its prefill that having a chunk where it is saves, 0 to 1."""
         self.ram_bytes = 0
         """Bytes of all snapshots in RAM."""
         self._on_event = on_event
@@ -131,6 +145,8 @@ class Tree:
         node.parent.children.add(node)
         if node.ends_segment:
             self._on_event(Committed(node.key, node.segment_parent, node.element, node.segment_tokens))
+            node.weight = max(1, node.segment_tokens)
+            self.weigh(node)
         return node
 
     def set_ram(self, node: Node, snapshot: Snapshot | None) -> None:
@@ -139,6 +155,16 @@ class Tree:
             0 if node.ram is None else len(node.ram)
         )
         node.ram = snapshot
+        self.on_ram(node)
+        self.weigh(node)
+
+    def weigh(self, node: Node) -> None:
+        """Tell what a segment saves where that has changed by more than a little."""
+        if node.ends_segment and node.key in self.nodes and node.has_tier:
+            weight = max(1, round(self.worth(node) * node.segment_tokens))
+            if abs(weight - node.weight) > _SMALL_CHANGE * node.segment_tokens:
+                node.weight = weight
+                self._on_event(Weighed(node.key, weight))
 
     def tier_lost(self, node: Node) -> None:
         """To be called after a tier was taken from ``node``: without any it goes, and all below it.

@@ -1,21 +1,26 @@
 """The context index: a mirror of what the prefix cache holds, asked which path serves a set of blocks.
 
-It learns of every commit and eviction as an event and never asks the cache. Keys (16 bytes) and elements
-(64 bits) are mapped to dense integers here, at the edge; the kernels see flat arrays only.
+It learns of every commit and eviction as an event and never asks the cache. Elements (64 bits) are mapped to
+dense integers here, at the edge; nodes and their keys stand in flat arrays, and only the kernels see them.
 """
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
+import xxhash
 
 from core.errors import BugError
 from core.index import kernels
-from core.types import CacheEvent, Committed, Evicted, MissReason, Rooted
+from core.types import CacheEvent, Committed, Evicted, MissReason, Rooted, Weighed
 
 _FIRST_CAPACITY = 256
 _REMEMBERED = 65_536
 """Evicted elements remembered, so that a miss can be explained."""
+_KEY_BYTES = 16
+_split = struct.Struct("<qq").unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +31,50 @@ class PathMatch:
     """Indices into the blocks asked for, in path order; empty if nothing is cached there."""
     n_tokens: int
     """Tokens along the path."""
+    weight: int = 0
+    """What the path saves: the sum of its nodes' weights (tokens, unless ``weigh`` said otherwise)."""
+    runner_up: int = 0
+    """What the best path saves that is not the beginning of this one; 0 if there is none."""
 
 
 class ContextIndex:
-    """Prefix trees of cached segments, one a namespace. Owned by the engine thread; no locks."""
+    """Prefix trees of cached segments, one a namespace. Owned by the engine thread; no locks.
+
+    56 to 112 bytes a node, its key included, and some 200 bytes for each different element.
+    """
 
     def __init__(self, *roots: bytes) -> None:
         """``roots``: namespaces to begin with; others come as ``Rooted`` events."""
-        self._nodes = np.full((_FIRST_CAPACITY, kernels.N_COLUMNS), -1, np.int32)
-        self._heads = np.full(_FIRST_CAPACITY, -1, np.int32)
-        self._free: list[int] = list(range(_FIRST_CAPACITY - 1, -1, -1))
-        self._node_of: dict[bytes, int] = {}
-        self._roots: set[int] = set()
+        self._state = np.array([-1, 0], np.int64)
+        self._nodes = np.zeros((_FIRST_CAPACITY, kernels.N_COLUMNS), np.int32)
+        self._keys = np.zeros((_FIRST_CAPACITY, 2), np.int64)
+        self._nodes[:, kernels.PARENT] = kernels.FREE
+        self._n_roots = 0
+        self._salts: dict[int, int] = {}
+        """By root: namespaces know nothing of each other's elements."""
+        self._rebuild()
         self._dense: dict[int, int] = {}
+        self._elements: list[int] = []
+        """Element of each dense integer."""
+        self._copies: list[int] = []
+        """Nodes that hold it; 0 where the integer is free."""
         self._free_dense: list[int] = []
-        self._element_of: dict[int, int] = {}
-        self._copies: dict[int, int] = {}
         self._evicted: dict[int, None] = {}
         for root in roots:
             self._add_root(root)
 
     def __len__(self) -> int:
         """Segments held."""
-        return len(self._node_of) - len(self._roots)
+        return int(self._state[kernels.N_NODES])
 
     def __contains__(self, key: bytes) -> bool:
-        return key in self._node_of
+        return self._find(key) >= 0
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the flat arrays."""
+        arrays = (self._nodes, self._keys, self._heads, self._key_heads)
+        return sum(array.nbytes for array in arrays)
 
     def apply(self, event: CacheEvent) -> None:
         """Follow one event. Events out of order are a bug and raise BugError."""
@@ -61,93 +84,215 @@ class ContextIndex:
             self._insert(event)
         elif isinstance(event, Evicted):
             self._remove(event.key)
+        elif isinstance(event, Weighed):
+            self.weigh(event.key, event.weight)
+
+    def apply_all(self, events: Sequence[CacheEvent]) -> None:
+        """Follow several events in order; new segments one after the other cost a third of ``apply`` each.
+
+        Raises BugError at the first one out of order, those before it followed.
+        """
+        start = 0
+        while start < len(events):
+            end = start
+            while end < len(events) and isinstance(events[end], Committed):
+                end += 1
+            if end - start > 1:
+                self._insert_all(cast("Sequence[Committed]", events[start:end]))
+            else:
+                end = start + 1
+                self.apply(events[start])
+            start = end
+
+    def weigh(self, key: bytes, weight: int) -> None:
+        """Let a segment count for ``weight`` (at least 1) instead of its tokens: microseconds, for example.
+
+        Weights of one tree must be of one unit. A key that is not held is a bug.
+        """
+        node = self._find(key)
+        if node < 0 or self._nodes[node, kernels.PARENT] < 0:
+            raise BugError("The context index holds no such segment.", details=key.hex())
+        self._nodes[node, kernels.WEIGHT] = min(max(weight, 1), np.iinfo(np.int32).max)
 
     def best_path(self, after: bytes, elements: Sequence[int]) -> PathMatch:
-        """Of all cached paths below ``after`` made only of ``elements``, the one that saves most tokens.
+        """Of all cached paths below ``after`` made only of ``elements``, the one that saves most.
 
         ``elements``: ``Segment.element`` of each block in relevance order, repeats allowed. Bounded by
         ``kernels.MAX_VISITS``. An ``after`` that is not cached has nothing below it.
         """
-        start = self._node_of.get(after)
-        if start is None or not elements:
+        start = self._find(after)
+        if start < 0 or not elements:
             return PathMatch((), 0)
-        wanted = np.full(len(elements), -1, np.int32)
-        seen: set[int] = set()
-        for index, element in enumerate(elements):
-            if element not in seen:  # a block stands in a prompt once; its repeats are left to dedup
-                seen.add(element)
-                wanted[index] = self._dense.get(element, -1)
+        if salt := self._salt(start):
+            elements = [element ^ salt for element in elements]
+        known = self._dense.get
+        if len(set(elements)) == len(elements):
+            wanted = np.array([known(element, -1) for element in elements], np.int32)
+        else:
+            wanted = np.full(len(elements), -1, np.int32)
+            seen: set[int] = set()
+            for index, element in enumerate(elements):
+                if element not in seen:  # a block stands in a prompt once; its repeats are left to dedup
+                    seen.add(element)
+                    wanted[index] = known(element, -1)
         best = np.empty(len(elements), np.int32)
-        saved = int(kernels.best_path(self._nodes, self._heads, start, wanted, best))
-        return PathMatch(tuple(int(index) for index in best if index >= 0), saved)
+        found = np.empty(3, np.int64)
+        kernels.best_path(self._nodes, self._heads, start, wanted, best, found)
+        weight, n_tokens, runner_up = found.tolist()
+        return PathMatch(tuple(index for index in best.tolist() if index >= 0), n_tokens, weight, runner_up)
 
-    def why_missing(self, element: int) -> MissReason:
-        """Why a segment with these tokens was not found where a prompt wanted it."""
-        if self._copies.get(element):
+    def why_missing(self, element: int, root: bytes | None = None) -> MissReason:
+        """Why a segment with these tokens was not found where a prompt of ``root`` wanted it."""
+        if root is not None:
+            element ^= self._salt(self._find(root))
+        if element in self._dense:
             return MissReason.OTHER_PREFIX
         if element in self._evicted:
             return MissReason.EVICTED
-        return MissReason.NEVER_SEEN if self._copies or self._evicted else MissReason.FIRST_QUESTION
+        return MissReason.NEVER_SEEN if self._dense or self._evicted else MissReason.FIRST_QUESTION
 
     # --- following the cache ------------------------------------------------------------------------
 
+    def _find(self, key: bytes) -> int:
+        return int(kernels.find_key(self._nodes, self._keys, self._key_heads, *_halves(key)))
+
     def _add_root(self, key: bytes) -> None:
-        if key in self._node_of:
+        if self._find(key) >= 0:
             raise BugError("The context index and the prefix cache disagree.", details=f"root {key.hex()}")
-        node = self._new_node()
-        self._nodes[node] = (-1, -1, 0, -1, 0)
-        self._node_of[key] = node
-        self._roots.add(node)
+        if self._state[kernels.FIRST_FREE] < 0:
+            self._grow()
+        node = int(self._state[kernels.FIRST_FREE])
+        self._state[kernels.FIRST_FREE] = self._nodes[node, kernels.CHAIN]
+        self._nodes[node] = 0
+        self._nodes[node, kernels.PARENT : kernels.ELEMENT + 1] = -1
+        self._keys[node] = _halves(key)
+        kernels.link(self._nodes, self._keys, self._heads, self._key_heads, node)
+        self._salts[node] = xxhash.xxh3_64_intdigest(key) if self._n_roots else 0
+        self._n_roots += 1
+
+    def _salt(self, node: int) -> int:
+        """What the elements of a node's namespace are mixed with; 0 in the first one."""
+        if self._n_roots < 2 or node < 0:
+            return 0
+        while self._nodes[node, kernels.PARENT] >= 0:
+            node = int(self._nodes[node, kernels.PARENT])
+        return self._salts[node]
 
     def _insert(self, event: Committed) -> None:
-        parent = self._node_of.get(event.parent)
-        if parent is None or event.key in self._node_of:
+        if self._state[kernels.FIRST_FREE] < 0:
+            self._grow()
+        element = event.element
+        if self._n_roots > 1:
+            element ^= self._salt(self._find(event.parent))
+        dense = self._dense.get(element)
+        if dense is None:
+            dense = self._new_dense(element)
+        node = kernels.insert(
+            self._nodes,
+            self._keys,
+            self._heads,
+            self._key_heads,
+            self._state,
+            *_halves(event.parent),
+            *_halves(event.key),
+            dense,
+            event.n_tokens,
+        )
+        self._copies[dense] += 1
+        if node < 0:
+            self._drop_copy(dense)
             raise BugError("The context index and the prefix cache disagree.", details=repr(event))
-        node = self._new_node()
-        self._nodes[node] = (parent, self._dense_id(event.element), event.n_tokens, -1, 0)
-        kernels.link(self._nodes, self._heads, node)
-        self._node_of[event.key] = node
-        self._copies[event.element] = self._copies.get(event.element, 0) + 1
-        self._evicted.pop(event.element, None)
-        self._element_of[node] = event.element
+        if self._evicted:
+            self._evicted.pop(element, None)
+
+    def _insert_all(self, events: Sequence[Committed]) -> None:
+        names = [name for event in events for name in (event.parent, event.key)]
+        if self._n_roots > 1 or set(map(len, names)) != {_KEY_BYTES}:
+            for event in events:
+                self._insert(event)
+            return
+        while len(self._nodes) - self._n_roots - len(self) < len(events):
+            self._grow()
+        get = self._dense.get
+        dense = []
+        for event in events:
+            number = get(event.element)
+            dense.append(self._new_dense(event.element) if number is None else number)
+        n_done = kernels.insert_all(
+            self._nodes,
+            self._keys,
+            self._heads,
+            self._key_heads,
+            self._state,
+            np.frombuffer(bytearray(b"".join(names)), np.int64).reshape(-1, 4),
+            np.array([*dense, *[event.n_tokens for event in events]], np.int32),
+        )
+        copies = self._copies
+        for number in dense:
+            copies[number] += 1
+        for number in dense[n_done:]:
+            self._drop_copy(number)
+        if self._evicted:
+            for event in events[:n_done]:
+                self._evicted.pop(event.element, None)
+        if n_done < len(events):
+            raise BugError(
+                "The context index and the prefix cache disagree.", details=repr(events[int(n_done)])
+            )
 
     def _remove(self, key: bytes) -> None:
-        node = self._node_of.get(key)
-        if node is None or node in self._roots or self._nodes[node, kernels.N_CHILDREN] > 0:
+        dense = kernels.remove(
+            self._nodes, self._keys, self._heads, self._key_heads, self._state, *_halves(key)
+        )
+        if dense < 0:
             raise BugError("The context index and the prefix cache disagree.", details=f"evicted {key.hex()}")
-        del self._node_of[key]
-        kernels.unlink(self._nodes, self._heads, node)
-        self._free.append(node)
-        element = self._element_of.pop(node)
-        self._copies[element] -= 1
-        if not self._copies[element]:
-            del self._copies[element]
-            self._free_dense.append(self._dense.pop(element))
+        element = self._elements[dense]
+        if self._drop_copy(dense):
             self._evicted[element] = None
             if len(self._evicted) > _REMEMBERED:
                 del self._evicted[next(iter(self._evicted))]
 
-    def _dense_id(self, element: int) -> int:
-        dense = self._dense.get(element)
-        if dense is None:
-            dense = self._free_dense.pop() if self._free_dense else len(self._dense)
-            self._dense[element] = dense
+    def _new_dense(self, element: int) -> int:
+        if self._free_dense:
+            dense = self._free_dense.pop()
+            self._elements[dense] = element
+        else:
+            dense = len(self._elements)
+            self._elements.append(element)
+            self._copies.append(0)
+        self._dense[element] = dense
         return dense
 
-    def _new_node(self) -> int:
-        if not self._free:
-            self._grow()
-        return self._free.pop()
+    def _drop_copy(self, dense: int) -> bool:
+        """One node less holds this element; True if it was the last one."""
+        self._copies[dense] -= 1
+        if self._copies[dense]:
+            return False
+        del self._dense[self._elements[dense]]
+        self._free_dense.append(dense)
+        return True
 
     def _grow(self) -> None:
         """Double the arrays and hash every node again."""
         old = len(self._nodes)
-        nodes = np.full((2 * old, kernels.N_COLUMNS), -1, np.int32)
+        nodes = np.zeros((2 * old, kernels.N_COLUMNS), np.int32)
         nodes[:old] = self._nodes
-        nodes[:, kernels.N_CHILDREN] = 0
+        nodes[old:, kernels.PARENT] = kernels.FREE
         self._nodes = nodes
-        self._heads = np.full(2 * old, -1, np.int32)
-        for node in self._node_of.values():
-            if node not in self._roots:
-                kernels.link(self._nodes, self._heads, node)
-        self._free.extend(range(2 * old - 1, old - 1, -1))
+        keys = np.zeros((2 * old, 2), np.int64)
+        keys[:old] = self._keys
+        self._keys = keys
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        self._heads = np.empty(len(self._nodes), np.int32)
+        self._key_heads = np.empty(len(self._nodes), np.int32)
+        kernels.rebuild(self._nodes, self._keys, self._heads, self._key_heads, self._state)
+
+
+def _halves(key: bytes) -> tuple[int, int]:
+    """A key as two signed 64-bit integers; one that is no 16 bytes long is hashed to 16 first."""
+    if len(key) != _KEY_BYTES:
+        key = xxhash.xxh3_128_digest(key)
+    high, low = _split(key)
+    return high, low

@@ -1,9 +1,12 @@
 """Kernels of the context index: a prefix tree in flat arrays, children found by hash.
 
-One row of ``nodes`` is a node, the columns are named below. ``heads`` int32 ``(n_buckets,)`` is a hash
-table with chains: ``heads[bucket]`` is the first node of a bucket, column ``CHAIN`` the next one, −1 ends
-it. The bucket of a node depends on its parent and its element, so looking up a child costs the same
-whatever the tree looks like. ``n_buckets`` is a power of two.
+One row of ``nodes`` int32 ``(capacity, 8)`` is a node (32 bytes, half a cache line), the columns are named
+below. ``heads`` int32 ``(n_buckets,)`` is a hash table with chains: ``heads[bucket]`` is the first node of a
+bucket, column ``CHAIN`` the next one, −1 ends it. The bucket of a node depends on its parent and its element,
+so looking up a child costs the same whatever the tree looks like. ``key_heads`` and ``KEY_CHAIN`` are the
+same for the nodes' keys, ``keys`` int64 ``(capacity, 2)``. ``n_buckets`` is a power of two.
+
+A free row has ``PARENT`` = ``FREE``; the free rows are chained through ``CHAIN`` from ``state[FIRST_FREE]``.
 """
 
 import numpy as np
@@ -11,14 +14,19 @@ from numpy.typing import NDArray
 
 from core.jit import kernel
 
-PARENT, ELEMENT, TOKENS, CHAIN, N_CHILDREN = 0, 1, 2, 3, 4
-N_COLUMNS = 5
+PARENT, ELEMENT, TOKENS, CHAIN, N_CHILDREN, CHILD_MASK, WEIGHT, KEY_CHAIN = 0, 1, 2, 3, 4, 5, 6, 7
+N_COLUMNS = 8
+FREE = -2
+
+FIRST_FREE, N_NODES = 0, 1
+N_STATE = 2
 
 MAX_VISITS = 512
 """Nodes that one search may look at: bounds the time, never the correctness of what is found."""
 
 Nodes = NDArray[np.int32]
 Heads = NDArray[np.int32]
+Keys = NDArray[np.int64]
 
 
 @kernel("i8(i4, i4, i8)")
@@ -29,6 +37,13 @@ def bucket_of(parent: int, element: int, n_buckets: int) -> int:
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed = mixed ^ (mixed >> np.uint64(31))
     return int(mixed & np.uint64(n_buckets - 1))
+
+
+@kernel("i4(i4)")
+def mask_bit(element: int) -> int:
+    """The bit of ``CHILD_MASK`` that stands for ``element``: one of 32 (a Bloom filter with one hash)."""
+    mixed = (np.int64(element) * 0x9E3779B1) & 0xFFFFFFFF
+    return int(np.int32(np.int64(1) << (mixed >> 27)))
 
 
 @kernel("i4(i4[:, ::1], i4[::1], i4, i4)")
@@ -42,82 +57,250 @@ def find_child(nodes: Nodes, heads: Heads, parent: int, element: int) -> int:
     return -1
 
 
-@kernel("void(i4[:, ::1], i4[::1], i4)")
-def link(nodes: Nodes, heads: Heads, node: int) -> None:
-    """Put ``node``, whose PARENT and ELEMENT are set, into the hash table and count it at its parent."""
+@kernel("i4(i4[:, ::1], i8[:, ::1], i4[::1], i8, i8)")
+def find_key(nodes: Nodes, keys: Keys, key_heads: Heads, high: int, low: int) -> int:
+    """The node with this key, or −1. Keys are hashes already: their bits choose the bucket."""
+    node = key_heads[low & (key_heads.shape[0] - 1)]
+    while node >= 0:
+        if keys[node, 0] == high and keys[node, 1] == low:
+            return int(node)
+        node = nodes[node, KEY_CHAIN]
+    return -1
+
+
+@kernel("void(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i4)")
+def link(nodes: Nodes, keys: Keys, heads: Heads, key_heads: Heads, node: int) -> None:
+    """Put ``node``, whose PARENT, ELEMENT and key are set, into both tables and count it at its parent."""
     parent = nodes[node, PARENT]
-    bucket = bucket_of(parent, nodes[node, ELEMENT], heads.shape[0])
-    nodes[node, CHAIN] = heads[bucket]
-    heads[bucket] = node
+    element = nodes[node, ELEMENT]
     if parent >= 0:
+        bucket = bucket_of(parent, element, heads.shape[0])
+        nodes[node, CHAIN] = heads[bucket]
+        heads[bucket] = node
         nodes[parent, N_CHILDREN] += 1
+        nodes[parent, CHILD_MASK] |= mask_bit(element)
+    bucket = keys[node, 1] & (key_heads.shape[0] - 1)
+    nodes[node, KEY_CHAIN] = key_heads[bucket]
+    key_heads[bucket] = node
 
 
-@kernel("void(i4[:, ::1], i4[::1], i4)")
-def unlink(nodes: Nodes, heads: Heads, node: int) -> None:
-    """Take ``node`` out of the hash table and its parent's count."""
-    parent = nodes[node, PARENT]
-    bucket = bucket_of(parent, nodes[node, ELEMENT], heads.shape[0])
+@kernel("void(i4[:, ::1], i4[::1], i8, i8, i4)")
+def unchain(nodes: Nodes, heads: Heads, bucket: int, column: int, node: int) -> None:
+    """Take ``node`` out of the chain of ``bucket`` that runs through ``column``."""
     if heads[bucket] == node:
-        heads[bucket] = nodes[node, CHAIN]
-    else:
-        before = heads[bucket]
-        while nodes[before, CHAIN] != node:
-            before = nodes[before, CHAIN]
-        nodes[before, CHAIN] = nodes[node, CHAIN]
-    if parent >= 0:
-        nodes[parent, N_CHILDREN] -= 1
+        heads[bucket] = nodes[node, column]
+        return
+    before = heads[bucket]
+    while nodes[before, column] != node:
+        before = nodes[before, column]
+    nodes[before, column] = nodes[node, column]
 
 
-@kernel("i8(i4[:, ::1], i4[::1], i4, i4[::1], i4[::1])")
-def best_path(
-    nodes: Nodes, heads: Heads, start: int, elements: NDArray[np.int32], best: NDArray[np.int32]
+@kernel("i4(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i8[::1], i8, i8, i8, i8, i4, i4)")
+def insert(
+    nodes: Nodes,
+    keys: Keys,
+    heads: Heads,
+    key_heads: Heads,
+    state: NDArray[np.int64],
+    parent_high: int,
+    parent_low: int,
+    high: int,
+    low: int,
+    element: int,
+    tokens: int,
 ) -> int:
-    """The path below ``start``, made only of ``elements``, that holds the most tokens.
+    """A new node; there must be a free row. Returns it, or −1: no such parent, or the key is there."""
+    parent = find_key(nodes, keys, key_heads, parent_high, parent_low)
+    if parent < 0 or find_key(nodes, keys, key_heads, high, low) >= 0:
+        return -1
+    node = int(state[FIRST_FREE])
+    state[FIRST_FREE] = nodes[node, CHAIN]
+    state[N_NODES] += 1
+    nodes[node, PARENT] = parent
+    nodes[node, ELEMENT] = element
+    nodes[node, TOKENS] = tokens
+    nodes[node, WEIGHT] = max(tokens, 1)
+    nodes[node, N_CHILDREN] = 0
+    nodes[node, CHILD_MASK] = 0
+    keys[node, 0] = high
+    keys[node, 1] = low
+    link(nodes, keys, heads, key_heads, node)
+    return int(node)
+
+
+@kernel("i8(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i8[::1], i8[:, ::1], i4[::1])")
+def insert_all(
+    nodes: Nodes,
+    keys: Keys,
+    heads: Heads,
+    key_heads: Heads,
+    state: NDArray[np.int64],
+    names: NDArray[np.int64],
+    values: NDArray[np.int32],
+) -> int:
+    """``insert`` for each row of ``names`` int64 ``(n, 4)`` (parent's key, own key) and ``values`` int32
+    ``(2n,)`` (all elements, then all tokens). Returns how many went in: fewer than n if one could not.
+    """
+    for row in range(names.shape[0]):
+        node = insert(
+            nodes, keys, heads, key_heads, state, names[row, 0], names[row, 1], names[row, 2], names[row, 3],
+            values[row], values[row + names.shape[0]],
+        )  # fmt: skip
+        if node < 0:
+            return row
+    return int(names.shape[0])
+
+
+@kernel("i4(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i8[::1], i8, i8)")
+def remove(
+    nodes: Nodes, keys: Keys, heads: Heads, key_heads: Heads, state: NDArray[np.int64], high: int, low: int
+) -> int:
+    """Take the node with this key out. Returns its element, or −1 if there is none that is a leaf."""
+    node = find_key(nodes, keys, key_heads, high, low)
+    if node < 0 or nodes[node, PARENT] < 0 or nodes[node, N_CHILDREN] > 0:
+        return -1
+    parent = nodes[node, PARENT]
+    element = nodes[node, ELEMENT]
+    unchain(nodes, heads, bucket_of(parent, element, heads.shape[0]), CHAIN, node)
+    unchain(nodes, key_heads, low & (key_heads.shape[0] - 1), KEY_CHAIN, node)
+    nodes[parent, N_CHILDREN] -= 1
+    if nodes[parent, N_CHILDREN] == 0:
+        nodes[parent, CHILD_MASK] = 0  # bits are only ever added while there are children
+    nodes[node, PARENT] = FREE
+    nodes[node, CHAIN] = state[FIRST_FREE]
+    state[FIRST_FREE] = node
+    state[N_NODES] -= 1
+    return int(element)
+
+
+@kernel("void(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i8[::1])")
+def rebuild(nodes: Nodes, keys: Keys, heads: Heads, key_heads: Heads, state: NDArray[np.int64]) -> None:
+    """Hash every node again after the arrays have grown, and chain the free rows, the lowest one first."""
+    heads[:] = -1
+    key_heads[:] = -1
+    state[FIRST_FREE] = -1
+    for node in range(nodes.shape[0] - 1, -1, -1):
+        nodes[node, N_CHILDREN] = 0
+        nodes[node, CHILD_MASK] = 0
+        if nodes[node, PARENT] == FREE:
+            nodes[node, CHAIN] = state[FIRST_FREE]
+            state[FIRST_FREE] = node
+    for node in range(nodes.shape[0]):
+        if nodes[node, PARENT] != FREE:
+            link(nodes, keys, heads, key_heads, node)
+
+
+@kernel("void(i4[:, ::1], i4[::1], i4, i4[::1], i4[::1], b1[::1], i4[::1])")
+def find_children(
+    nodes: Nodes,
+    heads: Heads,
+    parent: int,
+    elements: NDArray[np.int32],
+    bits: NDArray[np.int32],
+    used: NDArray[np.bool_],
+    children: NDArray[np.int32],
+) -> None:
+    """The child of ``parent`` for each element that is not used, −1 where there is none.
+
+    First all buckets, then all nodes: each look waits for memory, and so the waits overlap.
+    """
+    mask = nodes[parent, CHILD_MASK]
+    children[:] = -1
+    if mask == 0:
+        return
+    for index in range(elements.shape[0]):
+        if not used[index] and mask & bits[index]:
+            children[index] = heads[bucket_of(parent, elements[index], heads.shape[0])]
+    for index in range(elements.shape[0]):
+        node = children[index]
+        while node >= 0 and (nodes[node, PARENT] != parent or nodes[node, ELEMENT] != elements[index]):
+            node = nodes[node, CHAIN]
+        children[index] = node
+
+
+@kernel("void(i4[:, ::1], i4[::1], i4, i4[::1], i4[::1], i8[::1])")
+def best_path(
+    nodes: Nodes,
+    heads: Heads,
+    start: int,
+    elements: NDArray[np.int32],
+    best: NDArray[np.int32],
+    found: NDArray[np.int64],
+) -> None:
+    """The path below ``start``, made only of ``elements``, whose weights sum up to the most.
 
     ``elements`` int32 ``(k,)``: distinct; −1 for one that no node holds. ``best`` int32 ``(k,)`` receives
-    the indices into ``elements`` along the path, then −1. Returns the path's tokens. Depth first over all
+    the indices into ``elements`` along the path, then −1. ``found`` int64 ``(3,)`` receives the path's
+    weight, its tokens, and the weight of the best path that is not the beginning of it. Depth first over all
     such paths, at most ``MAX_VISITS`` nodes; of equal paths the first in the order of ``elements`` wins.
     """
     k = elements.shape[0]
     used = np.zeros(k, np.bool_)
+    bits = np.zeros(k, np.int32)
+    for index in range(k):
+        if elements[index] < 0:
+            used[index] = True
+        else:
+            bits[index] = mask_bit(elements[index])
     path = np.full(k + 1, -1, np.int32)  # path[d]: which element was taken at depth d
     at = np.full(k + 1, -1, np.int32)  # at[d]: node reached at depth d
+    below = np.full(
+        (k + 1, k), -1, np.int32
+    )  # below[d]: child of at[d] for each element, −1 if there is none
     tried = np.zeros(k + 1, np.int32)  # tried[d]: next element to try below depth d
     saved = np.zeros(k + 1, np.int64)
+    tokens = np.zeros(k + 1, np.int64)
     best[:] = -1
+    best_depth = 0
     best_saved = np.int64(0)
+    best_tokens = np.int64(0)
+    runner_up = np.int64(0)
     at[0] = start
     depth = 0
     visits = 0
+    find_children(nodes, heads, start, elements, bits, used, below[0])
     while depth >= 0:
         descended = False
-        if depth < k and nodes[at[depth], N_CHILDREN] > 0 and visits < MAX_VISITS:
+        if depth < k and visits < MAX_VISITS:
             while tried[depth] < k:
                 index = tried[depth]
                 tried[depth] += 1
-                if used[index] or elements[index] < 0:
-                    continue
-                child = find_child(nodes, heads, at[depth], elements[index])
+                child = below[depth, index]
                 if child < 0:
                     continue
                 visits += 1
                 used[index] = True
                 path[depth] = index
-                saved[depth + 1] = saved[depth] + nodes[child, TOKENS]
+                saved[depth + 1] = saved[depth] + nodes[child, WEIGHT]
+                tokens[depth + 1] = tokens[depth] + nodes[child, TOKENS]
                 depth += 1
                 at[depth] = child
                 tried[depth] = 0
+                find_children(nodes, heads, child, elements, bits, used, below[depth])
                 if saved[depth] > best_saved:
+                    # Weights are at least 1, so whatever was seen before and is a beginning of this path
+                    # weighs less than the old best, unless the old best itself is such a beginning.
+                    is_longer = best_depth < depth
+                    for step in range(best_depth):
+                        is_longer = is_longer and best[step] == path[step]
+                    if not is_longer:
+                        runner_up = best_saved
                     best_saved = saved[depth]
+                    best_tokens = tokens[depth]
+                    best_depth = depth
                     for step in range(depth):
                         best[step] = path[step]
                     for step in range(depth, k):
                         best[step] = -1
+                elif saved[depth] > runner_up:
+                    runner_up = saved[depth]
                 descended = True
                 break
         if not descended:
             depth -= 1
             if depth >= 0:
                 used[path[depth]] = False
-    return int(best_saved)
+    found[0] = best_saved
+    found[1] = best_tokens
+    found[2] = runner_up

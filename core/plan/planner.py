@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from core.index import ContextIndex, PathMatch
+from core.index import ContextIndex, OrderStatistics, PathMatch
 from core.plan.align import align
 from core.plan.annotate import annotation, annotation_of_whole
 from core.plan.dedup import split_held
@@ -24,6 +24,23 @@ class PlanRequest:
     """Key of the prompt's last chunk so far: the new blocks follow it."""
     room: int
     """Tokens that the new blocks may take."""
+    align: bool = True
+    """False: leave the new blocks in relevance order, whatever that costs."""
+    waiting: tuple[frozenset[int], ...] = ()
+    """Elements of the questions that are known to come next (a window)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """The new blocks in relevance order, as alignment saw them."""
+
+    elements: tuple[int, ...] = ()
+    names: tuple[int, ...] = ()
+    """Block ids as integers: they mean the same under every model."""
+    lengths: tuple[int, ...] = ()
+    """Tokens."""
+    groups: tuple[int, ...] = ()
+    """The document of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +59,14 @@ class Plan:
     n_deduplicated_tokens: int
     moved: bool
     """The new blocks do not stand in relevance order."""
+    considered: Considered
+    """For the statistics: what was asked for together."""
     quotable: tuple[Passage, ...]
     """What may support an answer: ``passages``, and what else of a document stands there."""
 
 
-def make(request: PlanRequest, index: ContextIndex) -> Plan:
-    """Plan one question. The same request and index give the same plan."""
+def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics | None = None) -> Plan:
+    """Plan one question. The same request, index and statistics give the same plan."""
     new, references = split_held(request.context.passages, request.held)
     fitting, room = [], request.room
     for passage in new:
@@ -55,8 +74,25 @@ def make(request: PlanRequest, index: ContextIndex) -> Plan:
         if n_tokens <= room:
             fitting.append(passage)
             room -= n_tokens
-    elements = [request.segments[passage.block.id].element for passage in fitting]
-    order, match = align(elements, index, request.after)
+    considered = Considered(
+        elements=tuple(request.segments[passage.block.id].element for passage in fitting),
+        names=tuple(int(passage.block.id, 16) for passage in fitting),
+        lengths=tuple(len(request.segments[passage.block.id].tokens) for passage in fitting),
+        groups=tuple(passage.place.document_id for passage in fitting),
+    )
+    order: tuple[int, ...] = tuple(range(len(fitting)))
+    match = NO_PATH
+    if request.align:
+        order, match = align(
+            considered.elements,
+            index,
+            request.after,
+            statistics=statistics,
+            lengths=considered.lengths,
+            groups=considered.groups,
+            waiting=request.waiting,
+            names=considered.names,
+        )
     moved = list(order) != sorted(order)
     kept = {passage.block.id for passage in (*fitting, *references)}
     passages: dict[str, Passage] = {}
@@ -73,6 +109,7 @@ def make(request: PlanRequest, index: ContextIndex) -> Plan:
         n_left_out=len({p.block.id for p in request.context.passages}) - len(used),
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references),
         moved=moved,
+        considered=considered,
         quotable=used,
     )
 
@@ -97,5 +134,6 @@ def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
         n_left_out=0,
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references),
         moved=True,
+        considered=Considered(),
         quotable=(*found, *(passage for passage in scope if passage.block.id not in ranked)),
     )

@@ -28,6 +28,11 @@ class ConversationStore:
         row = self._db.row("SELECT namespace, on_disk FROM conversations WHERE id = ?", [conversation_id])
         return CachePlace() if row is None else CachePlace(row[0], bool(row[1]))
 
+    def namespaces(self) -> set[str]:
+        """Every namespace that some conversation is cached in, but for the default one."""
+        rows = self._db.rows("SELECT DISTINCT namespace FROM conversations WHERE namespace <> ''")
+        return {row[0] for row in rows}
+
     def set_cache_place(self, conversation_id: int, place: CachePlace) -> None:
         with self._db.write():
             self._db.run(

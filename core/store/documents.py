@@ -208,6 +208,16 @@ class DocumentStore:
         rows = self._db.rows_in("SELECT id FROM blocks WHERE id IN (?*)", list(block_ids))
         return set(block_ids) - {row[0] for row in rows}
 
+    def was_edited(self, block_id: str) -> bool:
+        """Whether this block stands only in documents that took the place of an older version."""
+        row = self._db.row(
+            "SELECT count(*), count(documents.edited_at) FROM blocks"
+            " JOIN places ON places.block = blocks.rowid"
+            " JOIN documents ON documents.id = places.document_id WHERE blocks.id = ?",
+            [block_id],
+        )
+        return row is not None and row[0] > 0 and row[0] == row[1]
+
     def openings(self, scope: Scope, limit: int) -> list[tuple[str, str, int]]:
         """Id, text and estimated tokens of the first block of each document in ``scope``, the latest first.
 
@@ -306,11 +316,14 @@ class DocumentStore:
         }
         names = ", ".join(columns)
         marks = ", ".join("?" * len(columns))
-        old = db.row("SELECT id FROM documents WHERE path = ?", [document.path])
+        old = db.row("SELECT id, content_hash FROM documents WHERE path = ?", [document.path])
         if old is None:
             new_id = db.run(f"INSERT INTO documents ({names}) VALUES ({marks})", [*columns.values()])
             return new_id, []
         document_id = int(old[0])
+        if old[1] and old[1] != document.content_hash:
+            columns["edited_at"] = time.time()
+            names, marks = ", ".join(columns), ", ".join("?" * len(columns))
         blocks = self._blocks_of(document_id)
         db.run("DELETE FROM places WHERE document_id = ?", [document_id])
         db.run("DELETE FROM pages WHERE document_id = ?", [document_id])

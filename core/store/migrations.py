@@ -140,6 +140,7 @@ _M002 = (
     "ALTER TABLE documents ADD COLUMN collection_id INTEGER REFERENCES collections (id) ON DELETE SET NULL",
     "ALTER TABLE documents ADD COLUMN keep_warm INTEGER NOT NULL DEFAULT 0",
     "CREATE INDEX documents_collection_id ON documents (collection_id)",
+    "ALTER TABLE documents ADD COLUMN edited_at REAL",  # when it last took the place of an older version
     # Which collections kept apart a conversation ever touched, and whether it may be written to SSD.
     "ALTER TABLE conversations ADD COLUMN namespace TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE conversations ADD COLUMN on_disk INTEGER NOT NULL DEFAULT 1",

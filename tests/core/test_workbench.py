@@ -180,7 +180,7 @@ class WorkbenchMachine(RuleBasedStateMachine):
 
 
 WorkbenchMachine.TestCase.settings = settings(
-    max_examples=12,
+    max_examples=30,
     stateful_step_count=14,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -15,7 +15,7 @@ from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled, EngineError
 from core.index import ContextIndex
 from core.prompt import lay_out
-from core.types import Committed, Rooted, Segment, SegmentKind, Tier
+from core.types import Committed, Rooted, Segment, SegmentKind, Tier, Weighed
 
 N_CTX = 2100
 BYTES_PER_TOKEN = 8
@@ -145,6 +145,9 @@ class CacheMachine(RuleBasedStateMachine):
         elif isinstance(event, Committed):
             assert event.parent in self.held or event.parent in self.roots.values()
             self.held[event.key] = event.parent
+        elif isinstance(event, Weighed):
+            assert event.key in self.held
+            assert event.weight >= 1
         else:
             assert event.key not in self.held.values(), "evicted before what stands on it"
             del self.held[event.key]

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import best_path_by_brute_force
@@ -125,3 +126,80 @@ def test_misses_are_explained():
 
 def build_events(path):
     return [Committed(key(path[:n]), key(path[: n - 1]), path[n - 1], 1) for n in range(1, len(path) + 1)]
+
+
+@settings(max_examples=200)
+@given(paths, st.lists(elements, max_size=6, unique=True), st.randoms(use_true_random=False))
+def test_weights_and_the_runner_up(raw, wanted, rng):
+    tree = closed(raw)
+    index = build(tree)
+    weights = {}
+    for path in sorted(tree):
+        weights[path] = rng.randrange(1, 1000)
+        index.weigh(key(path), weights[path])
+    match = index.best_path(ROOT, wanted)
+    allowed = {path for path in tree if set(path) <= set(wanted)}
+    total = {path: sum(weights[path[:n]] for n in range(1, len(path) + 1)) for path in allowed}
+    best = tuple(wanted[i] for i in match.order)
+    assert match.weight == max(total.values(), default=0) == total.get(best, 0)
+    assert match.n_tokens == sum(tokens(element) for element in best)
+    others = [value for path, value in total.items() if path != best[: len(path)]]
+    assert match.runner_up == max(others, default=0)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.lists(elements, min_size=1, max_size=5, unique=True), max_size=12), st.booleans())
+def test_events_at_once_are_the_same_as_one_by_one(raw, long_keys):
+    """Keys of 16 bytes take the short way, others the long one."""
+    name = key if long_keys else (lambda path: xxhash.xxh3_128_digest(key(path)))
+    events, tree = [], set()
+    for path in map(tuple, raw):
+        for n in range(1, len(path) + 1):
+            if path[:n] not in tree:
+                tree.add(path[:n])
+                parent = name(path[: n - 1]) if n > 1 else ROOT
+                events.append(Committed(name(path[:n]), parent, path[n - 1], tokens(path[n - 1])))
+        if len(path) > 3:
+            tree.remove(path)
+            events.append(Evicted(name(path)))
+    one_by_one, at_once = ContextIndex(ROOT), ContextIndex(ROOT)
+    for event in events:
+        one_by_one.apply(event)
+    at_once.apply_all(events)
+    wanted = [0, 1, 2, 3, 4, 5, 6, 2**31]
+    assert len(at_once) == len(one_by_one) == len(tree)
+    assert at_once.best_path(ROOT, wanted) == one_by_one.best_path(ROOT, wanted)
+    for element in wanted:
+        assert at_once.why_missing(element) == one_by_one.why_missing(element)
+
+
+def test_the_first_event_out_of_order_stops_the_others():
+    index = ContextIndex(bytes(16))
+    good, unknown, late = (
+        Committed(b"%016d" % 1, bytes(16), 1, 5),
+        Committed(b"%016d" % 2, b"%016d" % 9, 2, 5),
+        Committed(b"%016d" % 3, bytes(16), 3, 5),
+    )
+    with pytest.raises(BugError):
+        index.apply_all([good, unknown, late])
+    assert len(index) == 1
+    assert index.best_path(bytes(16), [3, 2, 1]).order == (2,)
+    assert index.why_missing(2) is MissReason.NEVER_SEEN
+    with pytest.raises(BugError):
+        index.weigh(b"?", 5)
+
+
+def test_a_storm_of_commits_and_evictions_keeps_memory_flat():
+    rng = random.Random(4)
+    index, held = ContextIndex(bytes(16)), []
+    for number in range(20_000):
+        name = (number + 1).to_bytes(16, "big")
+        index.apply(Committed(name, bytes(16), rng.randrange(2**64), 5))
+        held.append(name)
+        while len(held) > 400:
+            index.apply(Evicted(held.pop(rng.randrange(len(held)))))
+        if number == 1000:
+            size = index.n_bytes
+    assert index.n_bytes == size
+    assert len(index) == 400
+    assert len(index._elements) <= 402
