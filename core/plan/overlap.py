@@ -37,7 +37,7 @@ N_NEAR = 64
 """Contexts near each one whose paths are looked at. 32 save up to 0.4 % less, 128 no more in equal time."""
 WINDOW = 512
 """Entries looked at of the list of contexts that hold a block; only batches of thousands have longer ones."""
-MOVES_EACH, MOVES_LEAST, MOVES_EACH_MOST = 16, 32_000, 400
+MOVES_EACH, MOVES_LEAST, MOVES_EACH_MOST = 16, 32_000, 4000
 """Moves at effort 1: so many for each set of blocks; in small batches more, to make a least number in all."""
 HOTTEST = 0.5
 """Temperature at the start, in mean blocks."""
