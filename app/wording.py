@@ -185,7 +185,7 @@ def warmth_meaning(warmth: DocumentWarmth) -> str:
         case Warmth.TOO_LONG:
             return "It does not fit the model as a whole: questions about it use the passages found."
         case Warmth.NO_ROOM:
-            return "The memory for what is kept warm is too small for it (see the settings)."
+            return "The memory for what is kept warm is too small for it."
 
 
 def collection_rules(info: CollectionInfo) -> str:

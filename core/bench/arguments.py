@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reuse.add_argument("--eviction", choices=("learned", "lru"), default="learned")
     reuse.add_argument("--mode", choices=("online", "offline"), default="online")
     reuse.add_argument("--method", choices=("overlap", "contextpilot", "relevance"), default="overlap")
-    reuse.add_argument("--effort", type=float, default=12.0, help="of the offline search; 1 is the product's")
+    reuse.add_argument("--effort", type=float, default=40.0, help="of the offline search (schedule: 1)")
     reuse.add_argument("--shuffle", type=int, metavar="SEED")
     reuse.add_argument("--limit", type=int, default=0, metavar="N", help="contexts; 0: all")
     reuse.add_argument(

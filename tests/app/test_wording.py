@@ -130,7 +130,7 @@ def test_how_warm_a_document_is(warmth, left_s, words):
 def test_every_warmth_is_explained(warmth):
     meaning = wording.warmth_meaning(DocumentWarmth(1, warmth, 1840, 600, 4.0))
     assert meaning.endswith(".")
-    assert ("1,840 tokens" in meaning) == (warmth is not Warmth.TOO_LONG)
+    assert ("1,840 tokens" in meaning) == (warmth not in (Warmth.TOO_LONG, Warmth.NO_ROOM))
 
 
 def test_what_a_collection_allows_in_a_few_words():

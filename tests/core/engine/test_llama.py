@@ -70,7 +70,7 @@ def check_cycles(engine, n_cycles, ram_budget, longest=400):
 
 
 def test_any_cycle_gives_the_logits_of_a_cold_run_to_the_bit(engine):
-    tiers = check_cycles(engine, 200, ram_budget=1 << 20, longest=280)
+    tiers = check_cycles(engine, 200, ram_budget=2 << 20, longest=280)
     assert tiers[Tier.RAM] > 30
     assert tiers[Tier.PREFILLED] > 200
 
@@ -90,7 +90,7 @@ def test_sliding_windows_are_exact_too(window, embedded_model, tmp_path):
     engine = LlamaEngine(model, Settings(n_ctx=4096))
     try:
         assert engine.can_cut
-        tiers = check_cycles(engine, 200 if window == 64 else 60, ram_budget=1 << 20, longest=280)
+        tiers = check_cycles(engine, 200, ram_budget=2 << 20, longest=280)
         # A chunk longer than the window cannot be restored to the bit, so it is computed.
         assert tiers[Tier.RAM] > 10 or window < 512
     finally:
@@ -104,7 +104,7 @@ def test_models_with_a_state_are_exact_too(kind, embedded_model, tmp_path):
     engine = LlamaEngine(model, Settings(n_ctx=4096))
     try:
         assert not engine.can_cut
-        tiers = check_cycles(engine, 60, ram_budget=8 << 20)
+        tiers = check_cycles(engine, 200, ram_budget=8 << 20)
         assert tiers[Tier.RAM] > 30
     finally:
         engine.close()
