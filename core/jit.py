@@ -9,41 +9,20 @@ because a cache is tied to processor, interpreter and path and cannot be shipped
 
 import contextlib
 import importlib
-import importlib.util
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import platformdirs
 import xxhash
-
-
-def _cache_folder() -> str:
-    """A folder that can be written: the user's own, else one that lasts as long as this machine runs."""
-    folder = Path(platformdirs.user_cache_dir("slipstream", appauthor=False)) / "kernels"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return str(folder)
-    except OSError:
-        pass
-    return tempfile.mkdtemp(prefix="slipstream-kernels-")
-
-
-if "NUMBA_CACHE_DIR" not in os.environ:  # read by Numba when it is imported
-    os.environ["NUMBA_CACHE_DIR"] = _cache_folder()
-
-_F = TypeVar("_F", bound=Callable[..., object])
-
-_flag_callback: Any = None
-_compiling = threading.Lock()
-_POLL_S = 0.05
 
 KERNEL_MODULES = (
     "core.cdc",
@@ -55,6 +34,53 @@ KERNEL_MODULES = (
     "core.plan.overlap_kernels",
 )
 """Every module that defines kernels; importing it compiles or loads them."""
+_KEPT_DAYS = 30
+"""Compiled code of other builds is removed after so long."""
+
+
+def _build_id() -> str:
+    """Names interpreter, kernel sources and processor: a cache of another one is not accepted."""
+    parts = [sys.executable, sys.version, platform.machine(), platform.processor()]
+    for name in ("core.jit", *KERNEL_MODULES):
+        source = Path(__file__).parent.parent / (name.replace(".", "/") + ".py")
+        if source.exists():
+            parts.append(str(source.stat().st_mtime_ns))
+    return xxhash.xxh3_64_hexdigest("|".join(parts).encode())
+
+
+def _cache_folder() -> str:
+    """A folder that can be written: the user's own, else one that lasts as long as this machine runs.
+
+    One for each build: Numba looks only at the file of a kernel, not at those of the kernels that it calls,
+    and would go on with what was compiled of an older version of them.
+    """
+    base = Path(platformdirs.user_cache_dir("slipstream", appauthor=False)) / "kernels"
+    folder = base / _build_id()
+    try:
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            _remove_old(base)
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    except OSError:
+        pass
+    return tempfile.mkdtemp(prefix="slipstream-kernels-")
+
+
+def _remove_old(base: Path) -> None:
+    for folder in base.iterdir():
+        if time.time() - folder.stat().st_mtime > _KEPT_DAYS * 86_400:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:  # read by Numba when it is imported
+    os.environ["NUMBA_CACHE_DIR"] = _cache_folder()
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+_flag_callback: Any = None
+_compiling = threading.Lock()
+_POLL_S = 0.05
 
 
 def kernel(signature: str) -> Callable[[_F], _F]:
@@ -104,16 +130,6 @@ def ensure_compiled(stop: threading.Event | None = None) -> None:
         if compile_in_child(stop):
             with contextlib.suppress(OSError):
                 marker.touch()
-
-
-def _build_id() -> str:
-    """Names interpreter, kernel sources and processor: a cache of another one is not accepted."""
-    parts = [sys.executable, sys.version, platform.machine(), platform.processor()]
-    for name in ("core.jit", *KERNEL_MODULES):
-        spec = importlib.util.find_spec(name)
-        if spec and spec.origin and Path(spec.origin).exists():
-            parts.append(str(Path(spec.origin).stat().st_mtime_ns))
-    return xxhash.xxh3_64_hexdigest("|".join(parts).encode())
 
 
 def compile_in_child(stop: threading.Event | None = None) -> bool:

@@ -2,7 +2,10 @@
 
 import io
 import logging
+import struct
 import time
+import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
@@ -15,6 +18,19 @@ from core.store.database import Database
 ORDER = "order:"
 """Names of order statistics begin with it; the namespace follows."""
 _log = logging.getLogger(__name__)
+_DAMAGE = (
+    DamagedState,
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    struct.error,
+    zlib.error,
+    zipfile.BadZipFile,
+    NotImplementedError,  # a kind of archive that zipfile does not read
+    RuntimeError,  # an encrypted one
+)
+"""What reading a damaged archive raises."""
 
 
 class Learner(Protocol):
@@ -50,7 +66,7 @@ class LearnedStore:
             try:
                 with np.load(io.BytesIO(row[0]), allow_pickle=False) as arrays:
                     learner.restore(dict(arrays))
-            except (DamagedState, ValueError, OSError, EOFError, KeyError):
+            except _DAMAGE:
                 _log.warning("what was learned of %s is damaged; it starts afresh", name, exc_info=True)
         return learner
 

@@ -51,3 +51,17 @@ def test_the_second_start_compiles_nothing(tmp_path, monkeypatch):
     before = [path.stat().st_mtime_ns for path in kernels]
     start("; jit.compile_all(); import sys; print('numba' in sys.modules)")
     assert [path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.nbc"))] == before
+
+
+def test_a_changed_kernel_source_has_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit.platformdirs, "user_cache_dir", lambda *_, **__: str(tmp_path))
+    first = Path(jit._cache_folder())
+    assert Path(jit._cache_folder()) == first
+    old = tmp_path / "kernels" / "of another build"
+    old.mkdir()
+    os.utime(old, (0, 0))
+    monkeypatch.setattr(jit, "_build_id", lambda: "changed")
+    second = Path(jit._cache_folder())
+    assert (second.parent, second.name) == (first.parent, "changed")
+    assert first.exists()
+    assert not old.exists()

@@ -17,6 +17,7 @@ from core.errors import Cancelled, KnownError, PromptTooLong
 from core.idle import settle, warm_up
 from core.ingest.library import ingest
 from core.pipeline import answer
+from core.prompt import lay_out
 from core.retrieval.search import Searcher
 from core.store.database import open_database
 from core.store.documents import DocumentStore
@@ -226,6 +227,62 @@ def test_blocks_are_aligned_with_what_is_cached(bench):
     result = done(ask(bench, text, context=turned)[0])
     assert result.metrics.n_prefilled_tokens == result.chunks[-1].n_tokens
     assert [p.block.id for p in result.passages] == [p.block.id for p in turned.passages]
+
+
+def test_the_plan_says_what_it_found(bench):
+    text = CONVERSATIONS[0][0]
+    assert done(ask(bench, text)[0]).plan == (), "nothing was cached"
+    again = done(ask(bench, text)[0])
+    assert again.plan[0].startswith(f"Cached path: {len(again.passages)} of {len(again.passages)} passages")
+
+
+def test_a_miss_names_an_edited_document_and_another_model(tiny, tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    path = folder / "rent.txt"
+    stop = threading.Event()
+    with open_database(tmp_path / "data") as db:
+        path.write_text("The rent is 900 euros a month.")
+        ingest([folder], db, cancel=stop, progress=lambda _: None)
+        ssd = SsdTier(SnapshotStore(tmp_path / "kv", 50 << 20, 10**10, pytest.fail))
+        first = Workbench(tiny, db, ram_budget=50 << 20, ssd=ssd)
+        assert done(ask(first, "How much is the rent?")[0]).metrics.miss_reason is MissReason.FIRST_QUESTION
+        path.write_text("The rent is 950 euros a month.")
+        ingest([folder], db, cancel=stop, progress=lambda _: None)
+        edited = done(ask(first, "How much is the rent?")[0]).metrics
+        assert (edited.miss_reason, edited.miss_detail) == (MissReason.DOCUMENT_EDITED, "rent.txt")
+        first.cache.retire()
+        ssd.close()
+        ssd = SsdTier(SnapshotStore(tmp_path / "kv", 50 << 20, 10**10, pytest.fail))
+        other = Workbench(tiny, db, ram_budget=50 << 20, ssd=ssd)
+        other.cache.forget(block_ids=())
+        tiny_print = tiny._fingerprint
+        try:
+            tiny._fingerprint = bytes(16)  # as after an update of llama.cpp
+            changed = Workbench(tiny, db, ram_budget=50 << 20, ssd=ssd)
+            list(changed.cache.prefill(lay_out([changed.writer.head()], changed.cache.root), CancelFlag()))
+            metrics = done(ask(changed, "How much is the rent?")[0]).metrics
+            assert metrics.miss_reason is MissReason.MODEL_CHANGED
+        finally:
+            tiny._fingerprint = tiny_print
+            ssd.close()
+
+
+def test_what_was_learned_outlives_the_program_and_goes_with_its_document(tiny, library):
+    with open_database(library) as db:
+        bench = Workbench(tiny, db)
+        answers = [done(ask(bench, text)[0]) for conversation in CONVERSATIONS[:2] for text in conversation]
+        names = {int(passage.block.id, 16) for answer in answers for passage in answer.passages}
+        bench.keep_learned()
+        again = Workbench(tiny, db)
+        order = again.order_of("")
+        assert all(order.count(name) for name in names)
+        assert again.cache.rates.prefill_token_s.value == bench.cache.rates.prefill_token_s.value
+        gone = {answers[0].passages[0].block.id}
+        again.forget_blocks(gone)
+        assert not Workbench(tiny, db).order_of("").count(int(*gone, 16))
+        again.forget_everything()
+        assert len(Workbench(tiny, db).order_of("")) == 0
 
 
 def test_a_block_of_an_earlier_turn_is_referenced_not_repeated(bench):

@@ -2,6 +2,7 @@
 
 import queue
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,12 @@ from core.types import (
     AnswerDone,
     AnswerText,
     CacheState,
+    CollectionsChanged,
     ConversationLoaded,
     ConversationsChanged,
     EngineFailed,
     EngineReady,
+    IdleWorkDone,
     IngestProgress,
     LibraryChanged,
     Notice,
@@ -27,8 +30,10 @@ from core.types import (
     PrefillProgress,
     Question,
     QuestionFailed,
+    Scope,
     SourcesFound,
     TicketEvent,
+    WarmthChanged,
 )
 
 pytestmark = pytest.mark.model
@@ -302,3 +307,48 @@ def test_cancel_stops_what_is_being_read_and_nothing_that_comes_later(running, t
     done, _ = running.read(folder)
     assert not done.cancelled
     assert done.n_done == 300
+
+
+def test_collections_from_first_to_last(running, tmp_path):
+    running.wait(EngineReady)
+    _, documents = running.read(sample_documents())
+    ids = [one.id for one in documents if "tenancy" in one.title]
+    running.service.create_collection("Flat", ids)
+    (flat,) = running.wait(CollectionsChanged).collections
+    assert (flat.name, flat.n_documents) == ("Flat", 2)
+    listed = running.wait(LibraryChanged).documents
+    assert {one.collection_id for one in listed if one.id in ids} == {flat.id}
+    running.service.create_collection(" flat ")
+    assert "already" in running.wait(Notice).message
+    ticket = running.ask("How much is the rent?", scope=Scope(collection_id=flat.id))
+    found = running.wait(SourcesFound, lambda event: event.ticket == ticket).context
+    assert {place.document_id for passage in found.passages for place in passage.places} <= set(ids)
+    running.wait(AnswerDone)
+    running.service.change_collection(replace(flat, apart=True, on_disk=False))
+    assert running.wait(CollectionsChanged).collections[0].apart
+    ticket = running.ask("How much is the rent?", scope=Scope(collection_id=flat.id))
+    done = running.wait(AnswerDone, lambda event: event.ticket == ticket)
+    assert done.turn.answer.metrics.n_cached_tokens == 0, "nothing is left of it outside its namespace"
+    running.service.delete_collection(flat.id)
+    assert running.wait(CollectionsChanged).collections == ()
+
+
+def test_a_document_is_kept_warm_while_nobody_waits(running):
+    running.wait(EngineReady)
+    _, documents = running.read(sample_documents())
+    policy = next(one for one in documents if one.title == "travel-policy.pdf")
+    running.service.keep_warm(policy.id, wanted=True)
+    told = running.wait(WarmthChanged, lambda event: event.documents and event.documents[0].warmth == "warm")
+    assert told.documents[0].document_id == policy.id
+    assert any(
+        "travel-policy.pdf is warm" in s
+        for e in running.seen
+        if isinstance(e, IdleWorkDone)
+        for s in e.sentences
+    )
+    ticket = running.ask("Who approves a journey?", scope=Scope(frozenset({policy.id})))
+    done = running.wait(AnswerDone, lambda event: event.ticket == ticket)
+    assert done.turn.answer.plan == ("Read whole, since it is kept warm.",)
+    assert done.turn.answer.metrics.n_prefilled_tokens < 150
+    running.service.remove_document(policy.id)
+    running.wait(WarmthChanged, lambda event: not event.documents)

@@ -10,7 +10,7 @@ from oracles import best_path_by_brute_force
 
 from core.errors import BugError
 from core.index import ContextIndex
-from core.types import Committed, Evicted, MissReason
+from core.types import Committed, Evicted, MissReason, Rooted, Weighed
 
 ROOT = b"root"
 
@@ -203,3 +203,45 @@ def test_a_storm_of_commits_and_evictions_keeps_memory_flat():
     assert index.n_bytes == size
     assert len(index) == 400
     assert len(index._elements) <= 402
+
+
+def test_namespaces_know_nothing_of_each_other():
+    index = ContextIndex(ROOT)
+    index.apply(Rooted(b"other"))
+    index.apply(Committed(key((1,)), ROOT, 1, 10))
+    index.apply(Committed(b"1 of other", b"other", 1, 10))
+    index.apply(Committed(b"2 of other", b"1 of other", 2, 20))
+    assert len(index) == 3
+    assert index.best_path(ROOT, [2, 1]).order == (1,)
+    assert index.best_path(b"other", [2, 1]).order == (1, 0)
+    assert index.why_missing(2, b"other") is MissReason.OTHER_PREFIX
+    assert index.why_missing(2, ROOT) is MissReason.NEVER_SEEN, "it was asked elsewhere only"
+    index.apply(Evicted(b"2 of other"))
+    assert index.why_missing(2, b"other") is MissReason.EVICTED
+    assert index.why_missing(2, ROOT) is MissReason.NEVER_SEEN
+    with pytest.raises(BugError):
+        index.apply(Rooted(b"other"))
+    with pytest.raises(BugError):
+        index.apply(Evicted(b"other"))
+
+
+def test_many_namespaces_survive_growing():
+    index = ContextIndex()
+    for number in range(40):
+        index.apply(Rooted(f"root {number}".encode()))
+        index.apply_all(
+            [Committed(f"{number}/{i}".encode(), f"root {number}".encode(), i, 1) for i in range(20)]
+        )
+    for number in range(40):
+        assert index.best_path(f"root {number}".encode(), [19]).order == (0,)
+    assert len(index) == 800
+
+
+def test_the_path_that_saves_most_where_it_is_now_wins():
+    index = ContextIndex(ROOT)
+    for event in (Committed(b"a", ROOT, 1, 100), Committed(b"b", ROOT, 2, 90)):
+        index.apply(event)
+    assert index.best_path(ROOT, [1, 2]).order == (0,)
+    index.apply(Weighed(b"a", 80))  # it is on a slow disk only
+    match = index.best_path(ROOT, [1, 2])
+    assert (match.order, match.n_tokens, match.weight, match.runner_up) == ((1,), 90, 90, 80)

@@ -210,3 +210,18 @@ def test_a_damaged_state_is_refused_and_changes_nothing(damage):
     with pytest.raises(ValueError):
         statistics.restore({})
     assert np.array_equal(statistics.state()["blocks"], before["blocks"])
+
+
+def test_what_is_forgotten_was_never_asked():
+    history = [[1, 2, 3], [2, 4], [2], [5, 1]]
+    statistics = taught(history, 1)
+    statistics.forget({2, 77})
+    assert statistics.count(2) == 0
+    assert [statistics.count(one) for one in (1, 3, 4, 5)] == [2, 1, 1, 1]
+    assert 2 not in statistics.state()["blocks"].tolist()
+    assert len(statistics.state()["lengths"]) == 3, "a context of nothing else is gone"
+    assert statistics.expert is EXPERTS[1], "how the experts did is kept"
+    statistics.forget({1, 3, 4, 5})
+    assert len(statistics) == 0
+    statistics.record([1, 2])
+    assert statistics.count(1) == 1

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.index import ContextIndex
-from core.plan import PlanRequest, make
+from core.plan import PlanRequest, make, make_whole
 from core.types import Block, Committed, Context, Passage, Place, Segment, SegmentKind
 
 ROOT = b"root"
@@ -107,3 +107,25 @@ def test_file_names_are_one_short_line():
     plan = make(PlanRequest(Context((named,), 1, 0.0), segments, set(), ROOT, 100), index_with())
     assert "\n" not in plan.annotation
     assert len(plan.annotation) < 100
+
+
+def test_it_can_be_told_not_to_align():
+    index = index_with((2, 1))
+    assert make(request([1, 2]), index).moved
+    plain = make(replace(request([1, 2]), align=False), index)
+    assert not plain.moved
+    assert plain.match.order == ()
+
+
+def test_whole_documents_stand_in_their_own_order_and_hold_every_block_once():
+    ask = request([3, 1], held=[2])
+    scope = [passage(n) for n in (1, 2, 3, 4)]
+    segments = {p.block.id: segment(p, 20) for p in scope}
+    plan = make_whole(replace(ask, segments=segments), scope)
+    assert [block.id for block in plan.blocks] == [passage(n).block.id for n in (1, 3, 4)]
+    assert [block.id for block in plan.references] == [passage(2).block.id]
+    assert [p.block.id for p in plan.passages] == [passage(n).block.id for n in (3, 1)]
+    assert {p.block.id for p in plan.quotable} == {p.block.id for p in scope}
+    assert plan.n_deduplicated_tokens == 20
+    ranking = f"Most relevant first: {passage(3).block.label} > {passage(1).block.label}."
+    assert plan.annotation.splitlines()[-1] == ranking
