@@ -7,7 +7,7 @@ from core import plan as planning
 from core.errors import KnownError, PromptTooLong
 from core.metrics import count, seconds
 from core.prompt import end_key, lay_out
-from core.types import CachePlace, Context, Passage, Prompt, Question, Segment, SegmentKind
+from core.types import CachePlace, Context, Passage, Prompt, Question, Scope, Segment, SegmentKind
 from core.workbench import Workbench
 
 _WHOLE_SHARE = 0.75
@@ -58,7 +58,10 @@ def draft(bench: Workbench, question: Question, context: Context) -> Draft:
             f"with {question.max_tokens:,} kept for the answer.",
             hint="Shorten it, or choose a larger n_ctx or a shorter answer in the settings.",
         )
-    place = _place_of(bench, question, [*held, *segments])
+    before = CachePlace()
+    if question.conversation_id is not None:
+        before = bench.conversations.cache_place(question.conversation_id)
+    place = bench.place_of(before, [*held, *segments], question.scope)
     root = bench.root_of(place.namespace)
     after = end_key(branch, root)
     room = limit - fixed - ask
@@ -118,13 +121,15 @@ def _compacted(bench: Workbench, conversation_id: int, room: int) -> tuple[Segme
     return (head, *kept)
 
 
-def _place_of(bench: Workbench, question: Question, block_ids: Sequence[str]) -> CachePlace:
-    """Where this prompt is cached: what it holds and what it was asked of decide."""
-    place = CachePlace()
-    if question.conversation_id is not None:
-        place = bench.conversations.cache_place(question.conversation_id)
-    touched = [info for infos in bench.collections.holding(block_ids).values() for info in infos]
-    return place.touching([*touched, *bench.collections.asked(question.scope)])
+def _is_kept_warm(bench: Workbench, scope: Scope) -> bool:
+    """Whether the user wants just this scope kept warm, and it can be: a path of its own is read for it."""
+    is_one = scope.collection_id is not None or len(scope.document_ids) == 1
+    return (
+        is_one
+        and scope not in bench.unkeepable
+        and bench.cache.keeps_snapshots
+        and bench.documents.is_kept_warm(scope)
+    )
 
 
 def _whole(
@@ -134,7 +139,7 @@ def _whole(
 
     Considered at the start of a conversation, and in every turn where the user wants the documents kept warm.
     """
-    kept_warm = bench.documents.is_kept_warm(question.scope)
+    kept_warm = _is_kept_warm(bench, question.scope)
     if not kept_warm and len(by_passages.branch) > 1:
         return None
     scope = bench.documents.whole(question.scope, whole_room(bench))
@@ -158,7 +163,7 @@ def _whole_draft(
 ) -> Draft:
     segments = bench.segments_of([passage.block for passage in scope])
     held = {segment.block_id for segment in base.branch if segment.block_id}
-    place = _place_of(bench, question, [*held, *segments])
+    place = bench.place_of(base.place, [*held, *segments], question.scope)
     root = bench.root_of(place.namespace)
     plan = planning.make_whole(
         planning.PlanRequest(context, segments, held, end_key(base.branch, root), 0), scope

@@ -40,7 +40,8 @@ def settle(bench: Workbench, conversation_id: int, cancel: CancelFlag) -> None:
     bench.keep_tokens()
     bench.keep_learned(now=False)
     segments, _ = branch_of(bench, conversation_id)
-    place = bench.conversations.cache_place(conversation_id)
+    held = [segment.block_id for segment in segments if segment.block_id]
+    place = bench.place_of(bench.conversations.cache_place(conversation_id), held)
     prompt = lay_out(segments, bench.root_of(place.namespace))
     if prompt.n_tokens <= bench.engine.n_ctx:
         _read(bench, prompt, place, cancel)
@@ -51,36 +52,45 @@ def settle(bench: Workbench, conversation_id: int, cancel: CancelFlag) -> None:
 def keep_documents_warm(bench: Workbench, cancel: CancelFlag) -> list[str]:
     """Read what the user wants kept warm, as far as it is not; what was done, in words.
 
-    They are pinned, the latest first, up to a share of the RAM tier. Without any tier to keep them in nothing
-    is done.
+    It is pinned: on SSD all of it, in RAM up to a share of its budget, collections first, then documents, the
+    latest first. What finds no room in any tier is not read at all, or not again.
     """
     if not bench.cache.keeps_snapshots:
         return []
+    room = int(_PINNED_SHARE * bench.ram_budget)
     done: list[str] = []
-    pinned: set[bytes] = set()
+    kept: list[Prompt] = []
     for scope in _kept_warm(bench):
+        if cancel.is_set():
+            raise Cancelled
         whole = None if scope in bench.unkeepable else _read_whole(bench, scope)
         if whole is None:
             continue
-        bench.cache.pin(pinned.union(chunk.key for chunk in whole.prompt.chunks))
-        missing = len(whole.prompt.chunks) - len(bench.cache.locate(whole.prompt))
-        if missing:
-            _read(bench, whole.prompt, whole.place, cancel)
-        while bench.cache.tend():
-            if cancel.is_set():
-                raise Cancelled
-        more = pinned.union(chunk.key for chunk in whole.prompt.chunks)
-        if not bench.cache.holds(more, int(_PINNED_SHARE * bench.ram_budget)):
+        located = len(bench.cache.locate(whole.prompt))
+        fits = bench.cache.has_ssd(whole.place) or bench.cache.ram_needed([*kept, whole.prompt]) <= room
+        if fits:
+            # Until the pass ends, what was pinned before stays: a question may end the pass.
+            bench.cache.pin([*_keys([*kept, whole.prompt]), *bench.cache.pinned], room)
+            if located < len(whole.prompt.chunks):
+                _read(bench, whole.prompt, whole.place, cancel)
+            while bench.cache.tend():
+                if cancel.is_set():
+                    raise Cancelled
+        if not fits or not bench.cache.holds(whole.prompt):
             bench.unkeepable.add(scope)  # reading it again and again would keep nothing
             done.append(f"{whole.title} cannot be kept warm: the memory for it is too small.")
             continue
-        pinned = more
-        if missing:
-            n_read = sum(len(chunk.tokens) for chunk in whole.prompt.chunks[-missing:])
+        kept.append(whole.prompt)
+        if located < len(whole.prompt.chunks):
+            n_read = sum(len(chunk.tokens) for chunk in whole.prompt.chunks[located:])
             done.append(f"{whole.title} is warm: {count(n_read, 'token')} read.")
-    bench.cache.pin(pinned)
+    bench.cache.pin(_keys(kept), room)
     bench.keep_tokens()
     return done
+
+
+def _keys(prompts: Sequence[Prompt]) -> list[bytes]:
+    return list(dict.fromkeys(chunk.key for prompt in prompts for chunk in prompt.chunks))
 
 
 def warmth(bench: Workbench, document_ids: Sequence[int]) -> tuple[DocumentWarmth, ...]:
@@ -130,12 +140,7 @@ def _read_whole(bench: Workbench, scope: Scope) -> _Whole | None:
         return None
     blocks = [passage.block for passage in passages]
     segments = bench.segments_of(blocks)
-    place = CachePlace().touching(
-        [
-            *bench.collections.asked(scope),
-            *(info for infos in bench.collections.holding(list(segments)).values() for info in infos),
-        ]
-    )
+    place = bench.place_of(CachePlace(), list(segments), scope)
     if n_tokens(*segments.values()) > whole_room(bench):
         return None
     head = bench.writer.head()

@@ -61,6 +61,7 @@ def _cache_folder() -> str:
             folder.mkdir(parents=True)
             _remove_old(base)
         if os.access(folder, os.W_OK):
+            os.utime(folder)  # it is in use
             return str(folder)
     except OSError:
         pass

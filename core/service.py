@@ -32,6 +32,7 @@ from core.store.documents import DocumentStore
 from core.store.learned import ORDER, LearnedStore
 from core.types import (
     AnswerDone,
+    CachePlace,
     CacheState,
     CollectionInfo,
     CollectionsChanged,
@@ -52,7 +53,7 @@ from core.types import (
     SourcesFound,
     WarmthChanged,
 )
-from core.worker import Worker, as_slipstream_error
+from core.worker import Task, Worker, as_slipstream_error
 
 if TYPE_CHECKING:
     from core.engine.ssd_tier import SsdTier
@@ -96,6 +97,8 @@ class Service:
         self._reading: list[threading.Event] = []
         """One for each call of ``add_paths`` that has not ended: set to stop it."""
         self._idle_cancel = CancelFlag()
+        self._n_urgent = 0
+        """Tasks that the user waits for and that stand in the engine's queue."""
         self._load_cancel = CancelFlag()
         self._bench: Workbench | None = None
         self._ssd: SsdTier | None = None
@@ -201,12 +204,25 @@ class Service:
             self._while_idle(warm_up)
         self._engine.put(self._keep_warm)
 
+    def _urgent(self, task: Task) -> None:
+        """Queue a task for the engine thread before which no idle work begins; what runs is stopped."""
+
+        def run() -> None:
+            with self._tickets_lock:
+                self._n_urgent -= 1
+            task()
+
+        with self._tickets_lock:
+            self._n_urgent += 1
+        self._idle_cancel.set()
+        self._engine.put(run)
+
     def _while_idle(self, work: "Callable[[Workbench, CancelFlag], None]") -> None:
         """On the engine thread: work that nobody waits for. A question, a removal or the end stops it."""
         self._idle_cancel = CancelFlag()
         with self._tickets_lock:
-            waiting = bool(self._tickets)
-        # A question that comes from here on sets the new flag; one that came before is in _tickets.
+            waiting = bool(self._tickets) or self._n_urgent > 0
+        # What comes from here on sets the new flag; what came before is in _tickets or in _n_urgent.
         if waiting or self._closing.is_set() or self._bench is None:
             return
         try:
@@ -286,7 +302,7 @@ class Service:
         finally:
             self._reading.remove(cancel)
             self.request_documents()
-            self._engine.put(self._keep_warm)
+            self._urgent(self._forget_missing)
 
     def remove_document(self, document_id: int) -> None:
         """Remove a document, its blocks and what the cache holds of them: LibraryChanged.
@@ -301,10 +317,9 @@ class Service:
             else:
                 self._forget_without_model(gone)
             self.request_documents()
-            self._engine.put(self._keep_warm)
+            self._reconsider()
 
-        self._idle_cancel.set()
-        self._engine.put(remove)
+        self._urgent(remove)
 
     def keep_warm(self, document_id: int, *, wanted: bool) -> None:
         """Have a document read whole once and kept, or no longer: LibraryChanged, then WarmthChanged."""
@@ -312,10 +327,9 @@ class Service:
         def note() -> None:
             DocumentStore(self._engine.db).keep_warm(document_id, wanted=wanted)
             self.request_documents()
-            self._engine.put(self._keep_warm)
+            self._reconsider()
 
-        self._idle_cancel.set()
-        self._engine.put(note)
+        self._urgent(note)
 
     # --- collections ------------------------------------------------------------------------------
 
@@ -333,14 +347,12 @@ class Service:
             collections = CollectionStore(self._engine.db)
             self._rearrange(lambda: collections.assign(chosen, collections.create(name)), chosen)
 
-        self._idle_cancel.set()
-        self._engine.put(create)
+        self._urgent(create)
 
     def move_to_collection(self, document_ids: Sequence[int], collection_id: int | None) -> None:
         """Put documents into a collection (None: into none). Answered as ``create_collection``."""
         chosen = tuple(document_ids)
-        self._idle_cancel.set()
-        self._engine.put(
+        self._urgent(
             lambda: self._rearrange(
                 lambda: CollectionStore(self._engine.db).assign(chosen, collection_id), chosen
             )
@@ -353,8 +365,7 @@ class Service:
             collections = CollectionStore(self._engine.db)
             self._rearrange(lambda: collections.change(info), collections.document_ids(info.id))
 
-        self._idle_cancel.set()
-        self._engine.put(change)
+        self._urgent(change)
 
     def delete_collection(self, collection_id: int) -> None:
         """Its documents stay. Answered as ``create_collection``."""
@@ -365,8 +376,7 @@ class Service:
                 lambda: collections.delete(collection_id), collections.document_ids(collection_id)
             )
 
-        self._idle_cancel.set()
-        self._engine.put(delete)
+        self._urgent(delete)
 
     def _rearrange(self, change: Callable[[], None], document_ids: Collection[int]) -> None:
         """On the engine thread: change collections, then forget what may no longer be where it is cached."""
@@ -374,8 +384,10 @@ class Service:
         before = collections.restrictions(document_ids)
         change()
         after = collections.restrictions(document_ids)
-        apart = {block for block, now in after.items() if now.namespace != before[block].namespace}
-        private = {block for block, now in after.items() if not now.on_disk and before[block].on_disk}
+        # A file may be read anew at this moment: a block that was not there before had no restriction.
+        changed = [(block, before.get(block, CachePlace()), now) for block, now in after.items()]
+        apart = {block for block, then, now in changed if now.namespace != then.namespace}
+        private = {block for block, then, now in changed if not now.on_disk and then.on_disk}
         if self._bench is not None:
             self._bench.forget_blocks(apart)
             self._bench.cache.keep_off_disk(private)
@@ -383,7 +395,7 @@ class Service:
             self._forget_without_model(apart | private)
         self.request_collections()
         self.request_documents()
-        self._engine.put(self._keep_warm)
+        self._reconsider()
 
     def request_documents(self) -> None:
         """Answered by LibraryChanged."""
@@ -449,8 +461,7 @@ class Service:
             self.request_conversations()
             self._engine.put(self._keep_warm)
 
-        self._idle_cancel.set()
-        self._engine.put(delete)
+        self._urgent(delete)
 
     def forget_everything(self) -> None:
         """Empty the cache in all its tiers, of every model; the library and the conversations stay."""
@@ -464,12 +475,25 @@ class Service:
                     disk.clear()
             self._tell_cache_state()  # and no more: what is to be kept warm is read after the next question
 
-        self._idle_cancel.set()
-        self._engine.put(forget)
+        self._urgent(forget)
+
+    def _forget_missing(self) -> None:
+        """On the engine thread: what documents do not hold any more since they were read anew."""
+        if self._bench is not None:
+            held = self._bench.cache.block_ids()
+            if gone := DocumentStore(self._engine.db).missing_blocks(held):
+                self._bench.forget_blocks(gone)
+        self._reconsider()
+
+    def _reconsider(self) -> None:
+        """What is to be kept warm, or there is room for it, may have changed."""
+        if self._bench is not None:
+            self._bench.unkeepable.clear()
+        self._engine.put(self._keep_warm)
 
     def _forget_without_model(self, block_ids: Collection[str]) -> None:
         """Take blocks off the disk, and all that was learned of what was asked together."""
-        LearnedStore(self._engine.db).delete(ORDER)
+        LearnedStore(self._engine.db).delete_all(ORDER)
         if disk := self._disk_tier():
             disk.forget_blocks(block_ids, ())
 
@@ -477,8 +501,7 @@ class Service:
 
     def use_model(self, path: Path) -> None:
         """Load another GGUF: EngineReady or EngineFailed; the old one stays in use if it fails."""
-        self._idle_cancel.set()
-        self._engine.put(lambda: self._load(str(path)))
+        self._urgent(lambda: self._load(str(path)))
 
     def _load(self, wanted: str) -> None:
         """On the engine thread. A file that cannot be loaded is refused before the old model goes."""
@@ -546,6 +569,8 @@ class Service:
         if self._bench is not None:
             self._bench.keep_learned()
             self._bench.cache.retire()
+            if self._ssd is not None:
+                self._ssd.leave()
             self._bench.engine.close()
             self._bench = None
 

@@ -19,7 +19,7 @@ from core.store.documents import DocumentStore
 from core.store.learned import ORDER, LearnedStore
 from core.store.metrics import MetricsStore
 from core.store.token_cache import TokenCache
-from core.types import Block, Scope, Segment, Tokens
+from core.types import Block, CachePlace, Scope, Segment, Tokens
 
 _log = logging.getLogger(__name__)
 _NO_TEMPLATE = (
@@ -27,6 +27,7 @@ _NO_TEMPLATE = (
     "may be poor."
 )
 _EVICTION, _RATES = "eviction", "rates:"
+_NOTHING = Scope()
 _QUESTIONS_PER_SAVE = 20
 """What was learned can be 3 MB: writing it after every question would wear the disk."""
 
@@ -68,9 +69,18 @@ class Workbench:
         """What proved too large to be kept warm in this run."""
         self._tokens = TokenCache(db)
         self._fresh_tokens: dict[str, Tokens] = {}
-        apart = {str(info.id) for info in self.collections.list() if info.apart}
-        for namespace in sorted(apart | self.conversations.namespaces()):
+        used = {str(info.id) for info in self.collections.list() if info.apart}
+        used |= self.conversations.namespaces()
+        for namespace in self._learned.names(ORDER) - used - {""}:  # nobody can ask it any more
+            self.cache.forget_namespace(root_key(engine.fingerprint, namespace))
+            self._learned.delete(ORDER + namespace)
+        for namespace in sorted(used):
             self.root_of(namespace)  # what the disk holds of it is cached from the start
+
+    def place_of(self, before: CachePlace, block_ids: Sequence[str], scope: Scope = _NOTHING) -> CachePlace:
+        """Where a prompt is cached that was at ``before``, holds these blocks, and is asked of ``scope``."""
+        touched = [info for infos in self.collections.holding(block_ids).values() for info in infos]
+        return before.touching([*touched, *self.collections.asked(scope)])
 
     def order_of(self, namespace: str) -> OrderStatistics:
         """What was asked for together in a namespace: each has its own, so that none tells of another."""
@@ -111,12 +121,13 @@ class Workbench:
             self.order_of(namespace).forget(names)
         if block_ids:
             self.keep_learned()
+            self.db.forget_deleted()
 
     def forget_everything(self) -> None:
         """Empty the cache in all tiers, of every model, and what was learned of what was asked."""
         self.cache.forget_everything()
         self._orders.clear()
-        self._learned.delete(ORDER)
+        self._learned.delete_all(ORDER)
         self.unkeepable.clear()
 
     def _popularity(self, block_id: str) -> int:

@@ -25,7 +25,7 @@ from core.engine.snapshots import SnapshotInfo
 from core.engine.ssd_tier import SsdTier
 from core.engine.tree import Node, Tree
 from core.errors import BugError, Cancelled, EngineError
-from core.types import GRID_VERSION, CacheEvent, Chunk, Prompt, Tier
+from core.types import GRID_VERSION, CacheEvent, CachePlace, Chunk, Prompt, Tier
 
 _SECOND_USE = 2
 
@@ -77,8 +77,10 @@ class PrefixCache:
         self._tree.worth = self._worth
         self._ssd = ssd
         self._live: list[Node] = []
+        self._pinned: frozenset[bytes] = frozenset()
         self._n_decoded = 0
         self._n_requests = 0
+        self._bytes_per_token = 0.0
         memory.clear()
         self.root = self.add_root(root)
 
@@ -121,15 +123,39 @@ class PrefixCache:
 
     def is_of_another_model(self, block_id: str) -> bool:
         """Whether the SSD holds this block as another model or other settings made it."""
-        return self._ssd is not None and self._ssd.has_other_maker(block_id, self._tree.roots.keys())
+        if self._ssd is None or len(self._tree.roots) > 1:
+            return False  # what is kept apart must not show, whichever model read it
+        return self._ssd.has_other_maker(block_id, self._tree.roots.keys())
 
-    def holds(self, keys: Collection[bytes], ram_bytes: int) -> bool:
-        """Whether each of these chunks has a snapshot, and those in RAM take no more than ``ram_bytes``."""
-        nodes = [self._tree.get(key) for key in keys]
-        in_ram = sum(len(node.ram) for node in nodes if node is not None and node.ram is not None)
-        return in_ram <= ram_bytes and all(
-            node is not None and (node.ram is not None or node.on_ssd) for node in nodes
-        )
+    def holds(self, prompt: Prompt) -> bool:
+        """Whether every chunk has a snapshot."""
+        nodes = [self._tree.get(chunk.key) for chunk in prompt.chunks]
+        return all(node is not None and node.has_snapshot for node in nodes)
+
+    def has_ssd(self, place: CachePlace) -> bool:
+        """Whether what is cached there may go to SSD."""
+        return place.on_disk and self._ssd is not None and self._ssd.enabled
+
+    def ram_needed(self, prompts: Sequence[Prompt]) -> int:
+        """Bytes that these prompts would take in RAM; what is on SSD needs none. As far as that is known."""
+        chunks = {chunk.key: chunk for prompt in prompts for chunk in prompt.chunks}
+        total = 0.0
+        for key, chunk in chunks.items():
+            node = self._tree.get(key)
+            if node is None or not node.on_ssd:
+                size = node.n_bytes if node is not None else 0
+                total += size or len(chunk.tokens) * self._bytes_per_token
+        return int(total)
+
+    def block_ids(self) -> set[str]:
+        """The blocks that any tier holds something of."""
+        held = {node.block_id for node in self._tree.nodes.values() if node.block_id}
+        return held | (self._ssd.block_ids() if self._ssd is not None else set())
+
+    def forget_namespace(self, root: bytes) -> None:
+        """Remove what the SSD holds of a namespace that nobody can ask any more."""
+        if self._ssd is not None and root not in self._tree.roots:
+            self._ssd.forget_root(root)
 
     # --- asking ----------------------------------------------------------------------------------------
 
@@ -138,8 +164,9 @@ class PrefixCache:
         self._follow_ssd()
         path = self._cached_path(prompt, n_chunks)
         if not self._memory.can_cut:
-            n_kept, whole = self._n_keepable(prompt, n_chunks), self._deepest_state(path)
-            return [Tier.LIVE] * n_kept if whole <= n_kept else [_tier_of(path[whole - 1])] * whole
+            n_kept = self._n_keepable(prompt, n_chunks)
+            whole = self._state_to_load(path, n_kept)
+            return [_tier_of(path[whole - 1])] * whole if whole else [Tier.LIVE] * n_kept
         n_live = self._n_live(prompt)
         return [Tier.LIVE if n < n_live else _tier_of(node) for n, node in enumerate(path)]
 
@@ -152,9 +179,14 @@ class PrefixCache:
             path.append(node)
         return path
 
-    def _deepest_state(self, path: Sequence[Node]) -> int:
-        """How many chunks the longest whole state on ``path`` stands for."""
-        return max((n for n, node in enumerate(path, 1) if node.has_snapshot), default=0)
+    def _state_to_load(self, path: Sequence[Node], n_kept: int) -> int:
+        """How many chunks the whole state stands for that is worth loading; 0: none beyond ``n_kept``."""
+        n = max((n for n, node in enumerate(path, 1) if node.has_snapshot), default=0)
+        if n <= n_kept:
+            return 0
+        n_saved = path[n - 1].end - (path[n_kept - 1].end if n_kept else 0)
+        pays = self.rates.loading_pays(self._rate_of(path[n - 1]), path[n - 1].n_bytes, n_saved)
+        return n if pays else 0
 
     def _n_keepable(self, prompt: Prompt, n_chunks: int) -> int:
         """How many live chunks can stay for ``prompt``: for a model that cannot be cut, all or none."""
@@ -183,7 +215,7 @@ class PrefixCache:
         self._ram.next_request()
         self._follow_ssd()
         if self._ssd is not None:
-            self._ssd.protect({chunk.key for chunk in chunks} | self._ram.pinned)
+            self._ssd.protect({chunk.key for chunk in chunks} | self._pinned)
         n_reusable = len(chunks) - 1 if logits else len(chunks)
         kept = self._keep(self._n_keepable(prompt, n_reusable), prompt)
         for node in self._live:
@@ -269,12 +301,8 @@ class PrefixCache:
         It goes into an empty memory, so what was live is dropped for it.
         """
         path = self._cached_path(prompt, n_chunks)
-        while (n := self._deepest_state(path)) > n_kept:
+        while n := self._state_to_load(path, n_kept):
             node, tier = path[n - 1], _tier_of(path[n - 1])
-            n_saved = node.end - (path[n_kept - 1].end if n_kept else 0)
-            rate = self._rate_of(node)
-            if not self.rates.loading_pays(rate, node.n_bytes, n_saved):
-                return None
             self._cut_live(0)
             n_kept = 0
             if self._load(node, 0, node.end):
@@ -313,6 +341,7 @@ class PrefixCache:
     def _append(self, node: Node) -> None:
         node.live = True
         self._ram.refresh(node)
+        self._tree.weigh(node)
         node.save_tried = False
         self._live.append(node)
         self._use(node)
@@ -356,6 +385,7 @@ class PrefixCache:
             node.live = False
             self._ram.refresh(node)
             self._tree.tier_lost(node)
+            self._tree.weigh(node)
 
     def _call(self, step: Callable[[], None]) -> None:
         """Run one call into the memory; what it lost by an error is dropped here too."""
@@ -401,6 +431,7 @@ class PrefixCache:
             raise
         if snapshot is not None:
             node.n_bytes = len(snapshot)
+            self._bytes_per_token = node.n_bytes / node.n_tokens
             if not self._ram.put(node, snapshot) and not self._ram.budget:
                 self._submit_one(node, snapshot)
         return True
@@ -457,7 +488,9 @@ class PrefixCache:
             snapshot = self._read(node)
             if snapshot is None:
                 self._lose_snapshots(node)
-            elif self._ram.put(node, snapshot.copy()):
+            elif not self._ram.put(node, snapshot.copy()):
+                return  # no memory is left
+            else:
                 done += len(snapshot)
             yield done
 
@@ -485,9 +518,24 @@ class PrefixCache:
         if self._ssd is not None:
             self._ssd.forget_blocks(block_ids, ())
 
-    def pin(self, keys: Collection[bytes]) -> None:
-        """Chunks that stay when room is made, in place of those pinned before. Forgetting removes them."""
-        self._ram.pin(keys)
+    @property
+    def pinned(self) -> frozenset[bytes]:
+        return self._pinned
+
+    def pin(self, keys: Collection[bytes], ram_bytes: int = sys.maxsize) -> None:
+        """Chunks that stay when room is made, in place of those pinned before. Forgetting removes them.
+
+        On SSD all of them stay, in RAM as many as take ``ram_bytes``, in the order given.
+        """
+        self._pinned = frozenset(keys)
+        in_ram = []
+        for key in keys:
+            node = self._tree.get(key)
+            ram_bytes -= len(node.ram) if node is not None and node.ram is not None else 0
+            if ram_bytes < 0:
+                break
+            in_ram.append(key)
+        self._ram.pin(in_ram)
 
     def forget_everything(self) -> None:
         """Empty every tier, of every model."""
@@ -511,6 +559,8 @@ class PrefixCache:
                 if node is not None:
                     node.on_ssd = False
                     self._tree.tier_lost(node)
+            elif info.root not in self._tree.roots:
+                continue  # written for the model that was in use before
             elif node is None:
                 self._add_from_disk(info)  # it had to leave RAM while it waited for the disk
             else:

@@ -33,12 +33,8 @@ class RamTier:
         self._total = psutil.virtual_memory().total
         tree.on_ram = self._follow
 
-    @property
-    def pinned(self) -> frozenset[bytes]:
-        """Keys of chunks that stay, whatever they are worth."""
-        return self._pinned
-
     def pin(self, keys: Collection[bytes]) -> None:
+        """Keys of chunks that stay, whatever they are worth."""
         changed = self._pinned.symmetric_difference(keys)
         self._pinned = frozenset(keys)
         for key in changed:

@@ -169,6 +169,10 @@ class SnapshotStore:
                 self._view = MappingProxyType(dict(self._catalog))
             return self._view
 
+    def __contains__(self, key: bytes) -> bool:
+        with self._lock:
+            return key in self._catalog
+
     @property
     def n_bytes(self) -> int:
         """Bytes on disk, headers and unfinished files included."""
@@ -258,6 +262,10 @@ class SnapshotStore:
         """Delete every snapshot whose path holds one of these elements, under any root."""
         wanted = set(elements)
         return self._remove_where(lambda info: info.element in wanted)
+
+    def remove_root(self, root: bytes) -> set[bytes]:
+        """Delete every snapshot of a namespace."""
+        return self._remove_where(lambda info: info.root == root)
 
     def clear(self) -> None:
         """Forget everything: no file with any content is left."""

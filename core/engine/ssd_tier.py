@@ -78,13 +78,18 @@ class SsdTier:
         self._tasks.put((info, snapshot))
 
     def changes(self) -> list[tuple[bytes, SnapshotInfo | None]]:
-        """Keys whose file came (with what it holds) or went (None) since the last call, in order."""
-        found = []
+        """Keys whose file came (with what it holds) or went (None) since the last call, in order.
+
+        A file that came and was removed meanwhile is not told: nothing of it may come back.
+        """
+        found: list[tuple[bytes, SnapshotInfo | None]] = []
         while True:
             try:
-                found.append(self._changes.get_nowait())
+                key, info = self._changes.get_nowait()
             except queue.Empty:
                 return found
+            if info is None or key in self._store:
+                found.append((key, info))
 
     def protect(self, keys: Collection[bytes]) -> None:
         """The path in use: not evicted for the budget."""
@@ -115,6 +120,17 @@ class SsdTier:
             self._wanted.clear()
         with self._disk:
             self._store.clear()
+
+    def forget_root(self, root: bytes) -> None:
+        """Remove every file of a namespace."""
+        with self._lock:
+            self._wanted.clear()
+        with self._disk:
+            self._store.remove_root(root)
+
+    def leave(self) -> None:
+        """The model is given up: its roots are as foreign as any."""
+        self._store.roots.clear()
 
     def close(self) -> None:
         """Write what waits, then release the folder."""

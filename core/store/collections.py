@@ -42,8 +42,13 @@ class CollectionStore:
             self._db.run("DELETE FROM collections WHERE id = ?", [collection_id])
 
     def assign(self, document_ids: Collection[int], collection_id: int | None) -> None:
-        """Put documents into a collection, out of any other; None: into none."""
+        """Put documents into a collection, out of any other; None: into none.
+
+        Raises KnownError for a collection that is gone.
+        """
         with self._db.write():
+            if collection_id is not None and self.find(collection_id) is None:
+                raise KnownError("This collection was deleted.", hint="Choose another one.")
             self._db.run_many(
                 "UPDATE documents SET collection_id = ? WHERE id = ?",
                 ((collection_id, document_id) for document_id in document_ids),
@@ -58,16 +63,23 @@ class CollectionStore:
         by_id = {info.id: info for info in self.list() if info.apart or not info.on_disk}
         if not by_id:
             return {}
+        ids = list(block_ids)
         rows = self._db.rows_in(
             "SELECT DISTINCT blocks.id, documents.collection_id FROM blocks"
             " JOIN places ON places.block = blocks.rowid"
             " JOIN documents ON documents.id = places.document_id"
             " WHERE documents.collection_id IS NOT NULL AND blocks.id IN (?*)",
-            list(block_ids),
+            ids,
+        )
+        rows += self._db.rows_in(  # what an older version held can still stand in a conversation
+            "SELECT former_blocks.block_id, documents.collection_id FROM former_blocks"
+            " JOIN documents ON documents.id = former_blocks.document_id"
+            " WHERE documents.collection_id IS NOT NULL AND former_blocks.block_id IN (?*)",
+            ids,
         )
         found: dict[str, tuple[CollectionInfo, ...]] = {}
         for block_id, collection_id in rows:
-            if collection_id in by_id:
+            if collection_id in by_id and by_id[collection_id] not in found.get(block_id, ()):
                 found[block_id] = (*found.get(block_id, ()), by_id[collection_id])
         return found
 
@@ -88,12 +100,14 @@ class CollectionStore:
         return frozenset(row[0] for row in rows)
 
     def restrictions(self, document_ids: Collection[int]) -> dict[str, CachePlace]:
-        """For every block of these documents, where the cache may keep it now."""
+        """For every block of these documents, earlier versions included, where the cache may keep it now."""
+        ids = list(document_ids)
         rows = self._db.rows_in(
             "SELECT DISTINCT blocks.id FROM places JOIN blocks ON blocks.rowid = places.block"
             " WHERE places.document_id IN (?*)",
-            list(document_ids),
+            ids,
         )
+        rows += self._db.rows_in("SELECT block_id FROM former_blocks WHERE document_id IN (?*)", ids)
         holding = self.holding([row[0] for row in rows])
         return {row[0]: CachePlace().touching(holding.get(row[0], ())) for row in rows}
 

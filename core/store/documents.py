@@ -94,8 +94,7 @@ class DocumentStore:
                 "INSERT INTO pages VALUES (?, ?, ?)",
                 ((document_id, page, start) for page, start in enumerate(starts, start=1)),
             )
-            if old_blocks and self._drop_orphans(old_blocks):
-                full_text.purge(db)
+            self._drop_former(document_id, old_blocks)
             row = db.row(f"SELECT {_INFO} FROM documents WHERE id = ?", [document_id])
         assert row is not None
         return _info(row)
@@ -104,6 +103,7 @@ class DocumentStore:
         """The same bytes are now at ``path`` (it may be the same path): the blocks stay as they are."""
         db = self._db
         with db.write():
+            self._drop_path(path, document_id)
             db.run(
                 "UPDATE documents SET path = ?, title = ?, mtime_ns = ? WHERE id = ?",
                 [path, title, mtime_ns, document_id],
@@ -113,16 +113,29 @@ class DocumentStore:
         return _info(row)
 
     def copy(self, document_id: int, path: str, title: str, mtime_ns: int) -> DocumentInfo:
-        """The same bytes are at ``path`` as well: another document with the same blocks."""
+        """The same bytes are at ``path`` as well: another document with the same blocks.
+
+        One that stood at ``path`` keeps its id, its collection and whether it is kept warm.
+        """
         db = self._db
+        same = "content_hash, media_type, n_bytes, status, note, n_blocks, n_pages"
         with db.write():
-            self._drop_path(path)
-            copied = db.run(
-                "INSERT INTO documents (path, title, mtime_ns, added_at, content_hash, media_type, n_bytes,"
-                " status, note, n_blocks, n_pages) SELECT ?, ?, ?, ?, content_hash, media_type, n_bytes,"
-                " status, note, n_blocks, n_pages FROM documents WHERE id = ?",
-                [path, title, mtime_ns, time.time(), document_id],
-            )
+            old = db.row("SELECT id FROM documents WHERE path = ?", [path])
+            old_blocks: list[int] = []
+            if old is None:
+                copied = db.run(
+                    f"INSERT INTO documents (path, title, mtime_ns, added_at, {same})"
+                    f" SELECT ?, ?, ?, ?, {same} FROM documents WHERE id = ?",
+                    [path, title, mtime_ns, time.time(), document_id],
+                )
+            else:
+                copied = int(old[0])
+                old_blocks = self._clear(copied)
+                db.run(
+                    f"UPDATE documents SET (title, mtime_ns, added_at, edited_at, {same}) ="
+                    f" (SELECT ?, ?, ?, ?, {same} FROM documents WHERE id = ?) WHERE id = ?",
+                    [title, mtime_ns, time.time(), time.time(), document_id, copied],
+                )
             db.run(
                 'INSERT INTO places SELECT ?, ordinal, block, start, "end", page, gap FROM places'
                 " WHERE document_id = ?",
@@ -132,20 +145,22 @@ class DocumentStore:
                 "INSERT INTO pages SELECT ?, page, start FROM pages WHERE document_id = ?",
                 [copied, document_id],
             )
+            self._drop_former(copied, old_blocks)
             row = db.row(f"SELECT {_INFO} FROM documents WHERE id = ?", [copied])
         assert row is not None
         return _info(row)
 
     def remove(self, document_id: int) -> frozenset[str]:
-        """Remove a document everywhere: blocks, index, token caches, quotes in stored answers.
+        """Remove a document everywhere, earlier versions included: blocks, index, token caches, quotes.
 
         Returns the ids of the blocks that no document holds any more; other caches must forget them.
         """
         db = self._db
         with db.write():
             blocks = self._blocks_of(document_id)
+            former = db.rows("SELECT block_id FROM former_blocks WHERE document_id = ?", [document_id])
             db.run("DELETE FROM documents WHERE id = ?", [document_id])
-            gone = self._drop_orphans(blocks)
+            gone = [*self._drop_orphans(blocks), *self.missing_blocks([row[0] for row in former])]
             redaction.forget_blocks(db, gone)
             full_text.purge(db)
         db.forget_deleted()
@@ -324,9 +339,7 @@ class DocumentStore:
         if old[1] and old[1] != document.content_hash:
             columns["edited_at"] = time.time()
             names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-        blocks = self._blocks_of(document_id)
-        db.run("DELETE FROM places WHERE document_id = ?", [document_id])
-        db.run("DELETE FROM pages WHERE document_id = ?", [document_id])
+        blocks = self._clear(document_id)
         db.run(
             f"UPDATE documents SET ({names}) = ({marks}) WHERE id = ?",
             [*columns.values(), document_id],
@@ -357,8 +370,25 @@ class DocumentStore:
         rows = self._db.rows("SELECT DISTINCT block FROM places WHERE document_id = ?", [document_id])
         return [rowid for (rowid,) in rows]
 
-    def _drop_path(self, path: str) -> None:
-        old = self._db.row("SELECT id FROM documents WHERE path = ?", [path])
+    def _clear(self, document_id: int) -> list[int]:
+        """Take all places and pages from a document; the rowids of the blocks it held."""
+        blocks = self._blocks_of(document_id)
+        self._db.run("DELETE FROM places WHERE document_id = ?", [document_id])
+        self._db.run("DELETE FROM pages WHERE document_id = ?", [document_id])
+        return blocks
+
+    def _drop_former(self, document_id: int, blocks: Sequence[int]) -> None:
+        """Delete what nobody holds any more of a document's earlier version, and remember that it was its."""
+        gone = self._drop_orphans(blocks)
+        if gone:
+            full_text.purge(self._db)
+        self._db.run_many(
+            "INSERT OR IGNORE INTO former_blocks VALUES (?, ?)", ((document_id, id_) for id_ in gone)
+        )
+
+    def _drop_path(self, path: str, kept: int) -> None:
+        """Delete whatever stands at ``path``, unless that is the document ``kept``."""
+        old = self._db.row("SELECT id FROM documents WHERE path = ? AND id <> ?", [path, kept])
         if old is not None:
             blocks = self._blocks_of(int(old[0]))
             self._db.run("DELETE FROM documents WHERE id = ?", [old[0]])

@@ -75,7 +75,13 @@ class LearnedStore:
         rows = self._db.rows("SELECT name FROM learned WHERE substr(name, 1, ?) = ?", [len(prefix), prefix])
         return {row[0][len(prefix) :] for row in rows}
 
-    def delete(self, prefix: str) -> None:
+    def delete(self, name: str) -> None:
+        with self._db.write():
+            self._db.run("DELETE FROM learned WHERE name = ?", [name])
+        self._db.forget_deleted()
+
+    def delete_all(self, prefix: str) -> None:
+        """Delete everything whose name begins with ``prefix``."""
         with self._db.write():
             self._db.run("DELETE FROM learned WHERE substr(name, 1, ?) = ?", [len(prefix), prefix])
         self._db.forget_deleted()

@@ -144,6 +144,13 @@ _M002 = (
     # Which collections kept apart a conversation ever touched, and whether it may be written to SSD.
     "ALTER TABLE conversations ADD COLUMN namespace TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE conversations ADD COLUMN on_disk INTEGER NOT NULL DEFAULT 1",
+    # Blocks that an earlier version of a document held: what conversations quote of it goes with it, too.
+    """
+    CREATE TABLE former_blocks (
+        document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        block_id TEXT NOT NULL,
+        PRIMARY KEY (document_id, block_id)
+    ) WITHOUT ROWID""",
     # What was learned in use and would take long to learn again; one row a subject, replaced as a whole.
     "CREATE TABLE learned (name TEXT PRIMARY KEY, state BLOB NOT NULL, updated_at REAL NOT NULL)",
 )

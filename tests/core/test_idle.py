@@ -219,3 +219,37 @@ def test_reading_whole_is_exact(bench):
     for _ in prefill(prompt, CancelFlag()):
         pass
     assert np.array_equal(bench.engine.logits(), warm)
+
+
+def test_it_is_forced_only_where_a_path_of_its_own_is_kept(bench):
+    lease, long = document(bench, "lease.txt"), document(bench, "long.txt")
+    bench.documents.keep_warm(lease.id, wanted=True)
+    bench.documents.keep_warm(long.id, wanted=True)
+    both = Scope(frozenset({lease.id, long.id}))
+    assert bench.documents.is_kept_warm(both)
+    found, _ = ask(bench, "How much is the rent?", both)
+    assert "Read whole, since it is kept warm." not in found.plan
+    bench.unkeepable.add(Scope(frozenset({lease.id})))
+    found, _ = ask(bench, "How much is the rent?", Scope(frozenset({lease.id})))
+    assert "Read whole, since it is kept warm." not in found.plan
+
+
+def test_a_namespace_that_nobody_can_ask_any_more_leaves_the_disk(engine, db, tmp_path):
+    ssd = SsdTier(SnapshotStore(tmp_path / "snapshots", 50 << 20, 10**10, pytest.fail))
+    bench = Workbench(engine, db, ram_budget=50 << 20, ssd=ssd)
+    lease = document(bench, "lease.txt")
+    apart = bench.collections.create("Private")
+    bench.collections.assign([lease.id], apart)
+    bench.collections.change(replace(bench.collections.find(apart), apart=True))
+    _, conversation = ask(bench, "How much is the rent?", Scope(collection_id=apart))
+    root = bench.root_of(str(apart))
+    bench.keep_learned()
+    bench.cache.retire()
+    ssd.close()
+    bench.collections.delete(apart)
+    bench.conversations.delete(conversation)
+    ssd = SsdTier(SnapshotStore(tmp_path / "snapshots", 50 << 20, 10**10, pytest.fail))
+    assert ssd.open(root)
+    Workbench(engine, db, ram_budget=50 << 20, ssd=ssd)
+    assert not ssd.open(root)
+    ssd.close()

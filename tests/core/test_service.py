@@ -1,12 +1,14 @@
 """The service on real threads, a real model and a real library."""
 
 import queue
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from core import idle
 from core import service as service_module
 from core.config import Settings, load_settings, sample_documents
 from core.errors import BugError, KnownError
@@ -352,3 +354,45 @@ def test_a_document_is_kept_warm_while_nobody_waits(running):
     assert done.turn.answer.metrics.n_prefilled_tokens < 150
     running.service.remove_document(policy.id)
     running.wait(WarmthChanged, lambda event: not event.documents)
+
+
+def test_what_the_user_waits_for_never_waits_for_idle_work(running):
+    running.wait(EngineReady)
+    _, documents = running.read(sample_documents())
+    for one in documents:
+        running.service.keep_warm(one.id, wanted=True)
+    running.wait(IdleWorkDone)
+    running.service.forget_everything()
+    running.wait(CacheState, lambda event: event.n_chunks == 0)
+    started = []
+    work = idle.keep_documents_warm
+    try:
+        idle.keep_documents_warm = lambda bench, cancel: (
+            started.append(len(bench.documents.list_documents())) or []
+        )
+        service = running.service
+        gate = threading.Event()
+        service._engine.put(gate.wait)
+        service._engine.put(service._keep_warm)  # stood in the queue before the removal
+        service.remove_document(documents[0].id)
+        gate.set()
+        running.wait(LibraryChanged, lambda event: len(event.documents) == len(documents) - 1)
+        running.wait(CacheState)
+        assert started[:1] in ([], [len(documents) - 1]), "it began before the removal"
+    finally:
+        idle.keep_documents_warm = work
+
+
+def test_text_that_a_document_no_longer_holds_leaves_the_cache(running, tmp_path):
+    running.wait(EngineReady)
+    path = tmp_path / "lease.txt"
+    path.write_text("The first secret is 77. " * 12)
+    running.read(path)
+    running.ask("What is the secret?")
+    running.wait(AnswerDone)
+    bench = running.service._bench
+    (old,) = bench.cache.block_ids()
+    path.write_text("The second text says 88. " * 12)
+    running.read(path)
+    running.wait(CacheState)
+    assert old not in bench.cache.block_ids()

@@ -392,3 +392,33 @@ def test_a_pinned_path_stays_when_room_is_made():
     for kind in (3, 2, 5, 3, 2, 5):
         run(cache, [kind, 6])
     assert cache.locate(prompt_of(b"root", [1, 0])) == [Tier.RAM, Tier.RAM]
+
+
+def test_notes_of_the_writer_bring_nothing_back(tmp_path):
+    """A file was written and then forgotten, or is another model's: the tree does not hear of it."""
+    memory = FakeMemory(can_cut=True)
+    ssd = SsdTier(SnapshotStore(tmp_path, 10**6, 10**9, pytest.fail))
+    cache = PrefixCache(memory, b"r" * 16, lambda _: None, ram_budget=10**6, ssd=ssd)
+    run(cache, [1, 2, 0])
+    cache.retire()
+    ssd._tasks.put(None)
+    ssd._writer.join()  # its notes wait in the queue
+    cache.forget(block_ids={f"{2:016x}"})
+    assert cache.locate(prompt_of(cache.root, [1, 2, 0])) == [Tier.LIVE]
+    other = PrefixCache(memory, b"s" * 16, lambda _: None, ram_budget=10**6, ssd=ssd)
+    assert other.locate(prompt_of(other.root, [1])) == []
+    assert ssd.open(cache.root), "another model's files stay"
+    assert len(other) == 0
+
+
+def test_a_model_that_cannot_be_cut_tells_every_chunk_even_where_loading_does_not_pay():
+    memory = FakeMemory(can_cut=False)
+    cache = PrefixCache(memory, b"root", lambda _: None, ram_budget=10**6)
+    run(cache, [1, 2, 5])
+    list(cache.prefill(prompt_of(b"root", [1]), CancelFlag(), logits=False))
+    cache.rates.loading_pays = lambda *_: False
+    prompt = prompt_of(b"root", [1, 2, 0])
+    located = cache.locate(prompt, len(prompt.chunks) - 1)
+    steps = list(cache.prefill(prompt, CancelFlag()))
+    assert located == [Tier.LIVE]
+    assert [step.chunk for step in steps] == [1, 2]

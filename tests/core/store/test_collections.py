@@ -80,3 +80,29 @@ def test_whole_is_in_a_fixed_order_without_repeats_and_bounded(db):
     assert [one.block.text for one in whole] == ["one", "two", "three"]
     assert documents.whole(Scope(frozenset({b, a})), 8) is None
     assert [len(one.places) for one in whole] == [2, 2, 1]
+
+
+def test_a_file_that_becomes_the_twin_of_another_stays_in_its_collection(db):
+    documents, store = DocumentStore(db), CollectionStore(db)
+    mine, other = save(db, "mine.txt", "secret"), save(db, "other.txt", "public")
+    private = store.create("private")
+    store.assign([mine], private)
+    store.change(replace(store.find(private), apart=True, on_disk=False))
+    documents.keep_warm(mine, wanted=True)
+    copied = documents.copy(other, "/a/mine.txt", "mine.txt", 1)
+    assert (copied.id, copied.collection_id, copied.keep_warm) == (mine, private, True)
+    assert store.restrictions([mine]) == {
+        Block.of("public").id: CachePlace(str(private), False),
+        Block.of("secret").id: CachePlace(str(private), False),
+    }, "what its older version held is as private"
+    assert documents.missing_blocks([Block.of("secret").id]), "and is stored no more"
+    assert documents.remove(mine) == {Block.of("secret").id}
+
+
+def test_a_collection_that_is_gone_takes_nothing(db):
+    store = CollectionStore(db)
+    a = save(db, "a.txt", "one")
+    number = store.create("c")
+    store.delete(number)
+    with pytest.raises(KnownError):
+        store.assign([a], number)

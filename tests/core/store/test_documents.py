@@ -132,3 +132,24 @@ def test_a_removed_document_is_gone_from_the_disk(data_dir, db, store, an_answer
 
 def stored_bytes(data_dir):
     return b"".join(file.read_bytes() for file in data_dir.iterdir() if not file.name.endswith("-shm"))
+
+
+def test_removing_an_edited_document_removes_what_was_said_of_its_earlier_versions(db, store, an_answer):
+    info = store.save(document("/a/one.txt", "the first secret"))
+    block = Block.of("the first secret")
+    conversations = ConversationStore(db)
+    conversation = conversations.create("said")
+    conversations.append_turn(conversation, "?", *an_answer(block, info.id))
+    store.save(document("/a/one.txt", "the second text"))
+    assert conversations.turns(conversation)[0].answer.passages[0].block == block, "it is still there: edited"
+    assert store.remove(info.id) == {block.id, Block.of("the second text").id}
+    assert conversations.turns(conversation)[0].answer.passages[0].block.text == ""
+    assert conversations.ledger(conversation)[0][1] == ()
+    assert b"first secret" not in db.path.read_bytes()
+
+
+def test_a_file_moved_to_where_a_failed_one_stood(store):
+    store.save(NewDocument("/a/x.txt", "x.txt", status=DocumentStatus.FAILED, note="It is empty."))
+    moved = store.save(document("/a/y.txt", "text"))
+    info = store.relocate(moved.id, "/a/x.txt", "x.txt", 3)
+    assert store.list_documents() == (info,)

@@ -26,7 +26,7 @@ def test_it_is_taken_up_where_it_was_left(db):
     store.save(ORDER + "x", Counter(7))
     assert store.load("a", Counter()).n == 6
     assert store.names(ORDER) == {"x"}
-    store.delete(ORDER)
+    store.delete_all(ORDER)
     assert store.names(ORDER) == set()
     assert store.load("a", Counter()).n == 6
 

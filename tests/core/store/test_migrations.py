@@ -25,6 +25,7 @@ def test_tables_and_columns(db):
         "collections",
         "conversations",
         "documents",
+        "former_blocks",
         "learned",
         "pages",
         "places",
