@@ -195,8 +195,9 @@ def explain(bench: Workbench, made: Draft) -> list[str]:
         return []
     rate = bench.cache.rates.prefill_token_s.value
     saves = f"{count(match.weight, 'token')}" + (f", about {seconds(match.weight * rate)}" if rate else "")
+    come = "comes" if len(match.order) == 1 else "come"
     sentences = [
-        f"Cached path: {len(match.order)} of {count(n_new, 'passage')} come first, which saves {saves}."
+        f"Cached path: {len(match.order)} of {count(n_new, 'passage')} {come} first, which saves {saves}."
     ]
     if match.runner_up:
         sentences.append(f"The next best path would have saved {count(match.runner_up, 'token')}.")

@@ -253,11 +253,13 @@ def place_in_words(passage: Passage) -> str:
 
 def _notes(made: Draft, context: Context, finish: FinishReason, text: str) -> list[str]:
     notes = list(made.notes)
-    if not context.passages:
+    if made.plan.is_whole:
+        notes.append("All of the text was read, not only the passages found.")
+    elif not context.passages:
         notes.append("No passage was found: this answer does not come from your documents.")
     elif context.is_opening:
         notes.append("No passage holds the words of the question; the beginnings of the documents were read.")
-    elif len(made.plan.passages) < min(context.n_found, len(made.plan.quotable) + 1):
+    elif len(made.plan.passages) < context.n_found:
         notes.append(f"{len(made.plan.passages)} of {context.n_found} passages used.")
     if made.plan.n_left_out:
         notes.append("Some passages did not fit into the model's context.")

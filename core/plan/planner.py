@@ -61,6 +61,8 @@ class Plan:
     """The new blocks do not stand in relevance order."""
     considered: Considered
     """For the statistics: what was asked for together."""
+    is_whole: bool
+    """All text in scope stands in the prompt, not only the passages found."""
     quotable: tuple[Passage, ...]
     """What may support an answer: ``passages``, and what else of a document stands there."""
 
@@ -110,6 +112,7 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references),
         moved=moved,
         considered=considered,
+        is_whole=False,
         quotable=used,
     )
 
@@ -123,7 +126,8 @@ def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
     inside = {passage.block.id for passage in scope}
     found = [passage for passage in request.context.passages if passage.block.id in inside]
     found = list({passage.block.id: passage for passage in found}.values())
-    new, references = split_held(scope, request.held)
+    new, _ = split_held(scope, request.held)
+    _, references = split_held(found, request.held)  # what passages would have repeated, and no more
     ranked = {passage.block.id for passage in found}
     return Plan(
         passages=tuple(found),
@@ -135,5 +139,6 @@ def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references),
         moved=True,
         considered=Considered(),
+        is_whole=True,
         quotable=(*found, *(passage for passage in scope if passage.block.id not in ranked)),
     )

@@ -123,9 +123,12 @@ def test_whole_documents_stand_in_their_own_order_and_hold_every_block_once():
     segments = {p.block.id: segment(p, 20) for p in scope}
     plan = make_whole(replace(ask, segments=segments), scope)
     assert [block.id for block in plan.blocks] == [passage(n).block.id for n in (1, 3, 4)]
-    assert [block.id for block in plan.references] == [passage(2).block.id]
+    assert plan.references == (), "only what was found and stands there already is referenced"
     assert [p.block.id for p in plan.passages] == [passage(n).block.id for n in (3, 1)]
+    again = make_whole(replace(request([3, 1], held=[3, 2]), segments=segments), scope)
+    assert [block.id for block in again.references] == [passage(3).block.id]
+    assert again.n_deduplicated_tokens == 20
     assert {p.block.id for p in plan.quotable} == {p.block.id for p in scope}
-    assert plan.n_deduplicated_tokens == 20
+    assert plan.n_deduplicated_tokens == 0
     ranking = f"Most relevant first: {passage(3).block.label} > {passage(1).block.label}."
     assert plan.annotation.splitlines()[-1] == ranking
