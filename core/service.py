@@ -29,10 +29,8 @@ from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
 from core.store.database import open_database
 from core.store.documents import DocumentStore
-from core.store.learned import ORDER, LearnedStore
 from core.types import (
     AnswerDone,
-    CachePlace,
     CacheState,
     CollectionInfo,
     CollectionsChanged,
@@ -49,10 +47,10 @@ from core.types import (
     PassageLoaded,
     Question,
     QuestionFailed,
-    SegmentKind,
     SourcesFound,
     WarmthChanged,
 )
+from core.upkeep import Upkeep
 from core.worker import Task, Worker, as_slipstream_error
 
 if TYPE_CHECKING:
@@ -301,8 +299,8 @@ class Service:
             ingest(paths, self._ingest.db, cancel=cancel, progress=progress)
         finally:
             self._reading.remove(cancel)
-            self.request_documents()
             self._urgent(self._forget_missing)
+            self.request_documents()
 
     def remove_document(self, document_id: int) -> None:
         """Remove a document, its blocks and what the cache holds of them: LibraryChanged.
@@ -311,11 +309,7 @@ class Service:
         """
 
         def remove() -> None:
-            gone = DocumentStore(self._engine.db).remove(document_id)
-            if self._bench is not None:
-                self._bench.forget_blocks(gone)
-            else:
-                self._forget_without_model(gone)
+            self._upkeep().remove_document(document_id)
             self.request_documents()
             self._reconsider()
 
@@ -379,20 +373,7 @@ class Service:
         self._urgent(delete)
 
     def _rearrange(self, change: Callable[[], None], document_ids: Collection[int]) -> None:
-        """On the engine thread: change collections, then forget what may no longer be where it is cached."""
-        collections = CollectionStore(self._engine.db)
-        before = collections.restrictions(document_ids)
-        change()
-        after = collections.restrictions(document_ids)
-        # A file may be read anew at this moment: a block that was not there before had no restriction.
-        changed = [(block, before.get(block, CachePlace()), now) for block, now in after.items()]
-        apart = {block for block, then, now in changed if now.namespace != then.namespace}
-        private = {block for block, then, now in changed if not now.on_disk and then.on_disk}
-        if self._bench is not None:
-            self._bench.forget_blocks(apart)
-            self._bench.cache.keep_off_disk(private)
-        elif apart or private:
-            self._forget_without_model(apart | private)
+        self._upkeep().rearrange(change, document_ids)
         self.request_collections()
         self.request_documents()
         self._reconsider()
@@ -444,20 +425,7 @@ class Service:
         """Answered by ConversationsChanged. What the cache holds of it is dropped as well."""
 
         def delete() -> None:
-            conversations = ConversationStore(self._engine.db)
-            ledgers = [ledger for _, ledger in conversations.ledger(conversation_id)]
-            conversations.delete(conversation_id)
-            # Questions and answers are the conversation's own; blocks may serve others.
-            own = {
-                s.element
-                for ledger in ledgers
-                for s in ledger
-                if s.kind in (SegmentKind.ASK, SegmentKind.ANSWER)
-            }
-            if self._bench is not None:
-                self._bench.cache.forget(elements=own)
-            elif disk := self._disk_tier():
-                disk.forget_blocks((), own)
+            self._upkeep().delete_conversation(conversation_id)
             self.request_conversations()
             self._engine.put(self._keep_warm)
 
@@ -467,22 +435,17 @@ class Service:
         """Empty the cache in all its tiers, of every model; the library and the conversations stay."""
 
         def forget() -> None:
-            if self._bench is not None:
-                self._bench.forget_everything()
-            else:
-                self._forget_without_model(())
-                if disk := self._disk_tier():
-                    disk.clear()
+            self._upkeep().forget_everything()
             self._tell_cache_state()  # and no more: what is to be kept warm is read after the next question
 
         self._urgent(forget)
 
+    def _upkeep(self) -> Upkeep:
+        """On the engine thread."""
+        return Upkeep(self._engine.db, self._bench, self._disk_tier)
+
     def _forget_missing(self) -> None:
-        """On the engine thread: what documents do not hold any more since they were read anew."""
-        if self._bench is not None:
-            held = self._bench.cache.block_ids()
-            if gone := DocumentStore(self._engine.db).missing_blocks(held):
-                self._bench.forget_blocks(gone)
+        self._upkeep().forget_missing()
         self._reconsider()
 
     def _reconsider(self) -> None:
@@ -490,12 +453,6 @@ class Service:
         if self._bench is not None:
             self._bench.unkeepable.clear()
         self._engine.put(self._keep_warm)
-
-    def _forget_without_model(self, block_ids: Collection[str]) -> None:
-        """Take blocks off the disk, and all that was learned of what was asked together."""
-        LearnedStore(self._engine.db).delete_all(ORDER)
-        if disk := self._disk_tier():
-            disk.forget_blocks(block_ids, ())
 
     # --- model ------------------------------------------------------------------------------------
 
