@@ -7,6 +7,7 @@ from dataclasses import replace
 from core.engine.chat_format import PLAIN, chat_format
 from core.engine.prefix_cache import PrefixCache, root_key
 from core.engine.protocol import Engine
+from core.engine.rates import Rates
 from core.engine.ssd_tier import SsdTier
 from core.errors import StoreError
 from core.index import ContextIndex, OrderStatistics
@@ -53,9 +54,9 @@ class Workbench:
             ram_budget=ram_budget,
             ssd=ssd,
             popularity=self._popularity,
+            rates=self._learned.load(_RATES + engine.fingerprint.hex(), Rates()),
         )
         self._learned.load(_EVICTION, self.cache.eviction)
-        self._learned.load(_RATES + engine.fingerprint.hex(), self.cache.rates)
         chat = chat_format(engine.chat_template, engine.token_text("bos"), engine.token_text("eos"))
         self.info = engine.info
         if engine.chat_template and chat is PLAIN:

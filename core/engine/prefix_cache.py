@@ -65,12 +65,14 @@ class PrefixCache:
         ram_budget: int = 0,
         ssd: SsdTier | None = None,
         popularity: Callable[[str], int] = lambda _block_id: 1,
+        rates: Rates | None = None,
     ) -> None:
         """``root``: the namespace that ``self.root`` names. ``ram_budget`` in bytes, 0 for none.
 
-        ``popularity``: in how many recent contexts a block was; it helps to tell what may go.
+        ``popularity``: in how many recent contexts a block was; it helps to tell what may go. ``rates``: what
+        was measured before; it goes on learning.
         """
-        self.rates = Rates()
+        self.rates = rates or Rates()
         self._memory = memory
         self._tree = Tree(on_event)
         self._ram = RamTier(self._tree, ram_budget, popularity, self._cost_of)

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from core.engine.prefix_cache import PrefixCache, root_key
 from core.engine.protocol import CancelFlag
+from core.engine.rates import Rates
 from core.engine.snapshots import SnapshotStore
 from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled, EngineError
@@ -422,3 +423,21 @@ def test_a_model_that_cannot_be_cut_tells_every_chunk_even_where_loading_does_no
     steps = list(cache.prefill(prompt, CancelFlag()))
     assert located == [Tier.LIVE]
     assert [step.chunk for step in steps] == [1, 2]
+
+
+def test_a_slow_disk_counts_for_less_from_the_start(tmp_path):
+    memory = FakeMemory(can_cut=True)
+    events = []
+    for number in range(2):
+        ssd = SsdTier(SnapshotStore(tmp_path, 10**6, 10**9, pytest.fail))
+        rates = Rates()
+        rates.prefill_token_s.value, rates.ssd_byte_s.value = 1.0, 0.75 / BYTES_PER_TOKEN
+        cache = PrefixCache(memory, b"r" * 16, events.append, ssd=ssd, rates=rates)
+        if number == 0:
+            run(cache, [2, 0])
+            cache.retire()
+            events.clear()
+        ssd.close()
+    first, second = prompt_of(b"r" * 16, [2, 0]).chunks
+    weights = [event for event in events if isinstance(event, Weighed)]
+    assert weights == [Weighed(first.key, 75), Weighed(second.key, 1)]
