@@ -146,6 +146,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     ask.add_argument("--max-tokens", type=_positive, metavar="N", help="longest answer, in tokens")
     ask.add_argument("--json", action="store_true", help="one JSON object a question")
+    ask.add_argument(
+        "--each", action="store_true", help="every question by itself; they are planned together"
+    )
     ask.add_argument("questions", nargs="*", metavar="QUESTION", help="several are turns of one conversation")
 
     library = commands.add_parser("library", parents=[common], help="the documents that are asked")
@@ -296,7 +299,8 @@ def _ask(arguments: argparse.Namespace, data_dir: Path, settings: Settings) -> i
         if docs:
             scope = _scope_of(session, docs)
         conversation: int | None = None
-        for text in questions:
+
+        def submit(text: str) -> int:
             question = Question(
                 text,
                 conversation,
@@ -304,8 +308,13 @@ def _ask(arguments: argparse.Namespace, data_dir: Path, settings: Settings) -> i
                 arguments.max_tokens or settings.answer_tokens,
                 SamplingOptions(settings.temperature, settings.top_p, settings.seed),
             )
-            done = _put_question(session, question, stream=not arguments.json)
-            conversation = done.conversation_id
+            return session.service.submit(question)
+
+        tickets = [submit(text) for text in questions] if arguments.each else []
+        for number, text in enumerate(questions):
+            ticket = tickets[number] if arguments.each else submit(text)
+            done = _await_answer(session, ticket, stream=not arguments.json)
+            conversation = None if arguments.each else done.conversation_id
             if arguments.json:
                 print(json.dumps(_as_json(text, done.turn.answer), ensure_ascii=False), flush=True)
             else:
@@ -344,10 +353,9 @@ def _scope_of(session: _Session, docs: Sequence[Path]) -> Scope:
     return Scope(frozenset(info.id for info in usable))
 
 
-def _put_question(session: _Session, question: Question, *, stream: bool) -> AnswerDone:
-    """Ask and wait; Ctrl-C stops the question. Raises SlipstreamError where it failed."""
+def _await_answer(session: _Session, ticket: int, *, stream: bool) -> AnswerDone:
+    """Wait for an answer; Ctrl-C stops the question. Raises SlipstreamError where it failed."""
     terminal = sys.stderr.isatty()
-    ticket = session.service.submit(question)
     try:
         for event in session.events():
             if isinstance(event, Notice):

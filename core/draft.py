@@ -32,7 +32,7 @@ class Draft:
     """Why the plan is as it is, a sentence each."""
 
 
-def draft(bench: Workbench, question: Question, context: Context) -> Draft:
+def draft(bench: Workbench, question: Question, context: Context, waiting: Sequence[Context] = ()) -> Draft:
     """A plan and prompt that leave room for the answer: passages give way first, then old turns.
 
     Raises KnownError for a conversation that was deleted, PromptTooLong where the question alone is.
@@ -65,8 +65,9 @@ def draft(bench: Workbench, question: Question, context: Context) -> Draft:
     root = bench.root_of(place.namespace)
     after = end_key(branch, root)
     room = limit - fixed - ask
+    next_ones = tuple(_elements(bench, other) for other in waiting)
     while True:
-        request = planning.PlanRequest(context, segments, held, after, room)
+        request = planning.PlanRequest(context, segments, held, after, room, waiting=next_ones)
         plan = planning.make(request, bench.index, bench.order_of(place.namespace))
         added = (
             *(segments[block.id] for block in plan.blocks),
@@ -81,6 +82,11 @@ def draft(bench: Workbench, question: Question, context: Context) -> Draft:
         room -= over
     made = Draft(plan, branch, added, lay_out((*branch, *added), root), place, is_new_branch, notes=notes)
     return _whole(bench, question, context, made, limit) or made
+
+
+def _elements(bench: Workbench, context: Context) -> frozenset[int]:
+    segments = bench.segments_of([passage.block for passage in context.passages])
+    return frozenset(segment.element for segment in segments.values())
 
 
 def whole_room(bench: Workbench) -> int:

@@ -37,16 +37,24 @@ _TITLE_LENGTH = 60
 
 
 def answer(
-    bench: Workbench, ticket: int, question: Question, context: Context, cancel: CancelFlag
+    bench: Workbench,
+    ticket: int,
+    question: Question,
+    context: Context,
+    cancel: CancelFlag,
+    *,
+    waiting: Sequence[Context] = (),
 ) -> Iterator[Event]:
     """Answer one question: plan, prefill, stream, store. The last event is AnswerDone.
+
+    ``waiting``: the passages of questions that are known to come next, for the order of this one's.
 
     A new conversation is created with its first answer. Raises Cancelled while nothing was said yet,
     PromptTooLong, KnownError for a conversation that was deleted, EngineError. A question that is stopped
     in the middle of its answer ends with AnswerDone and what was said.
     """
     started = time.perf_counter()
-    made = draft(bench, question, context)
+    made = draft(bench, question, context, waiting)
     views = _views(made)
     located = bench.cache.locate(made.prompt, len(views) - 1)  # the last chunk is always computed
     reason, detail = _why_missing(bench, made, views, len(located))

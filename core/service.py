@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LIBRARY_EVENT_S = 1.0
 """While files are read, the list of documents is told at most so often."""
+_WINDOW = 8
+"""So many waiting questions are looked at when a prompt is planned."""
 _MOST_WARMTHS = 20
 """Of so many documents kept warm it is told how warm they are."""
 
@@ -91,6 +93,8 @@ class Service:
         self._numbers = itertools.count(1)
         self._tickets: dict[int, _Ticket] = {}
         self._tickets_lock = threading.Lock()
+        self._found: dict[int, Context] = {}
+        """Passages of the tickets that wait for the engine."""
         self._closing = threading.Event()
         self._reading: list[threading.Event] = []
         """One for each call of ``add_paths`` that has not ended: set to stop it."""
@@ -141,6 +145,8 @@ class Service:
             token_budget=self._settings.passage_tokens,
             history=history,
         )
+        with self._tickets_lock:
+            self._found[ticket.number] = context
         self._emit(SourcesFound(ticket.number, question.conversation_id, context))
         self._engine.put(lambda: self._for_ticket(ticket, lambda t: self._answer(t, context)))
         return False
@@ -152,12 +158,25 @@ class Service:
         if self._bench is None:
             raise self._engine_error or EngineError("No model is loaded.")
         context = self._still_there(context, ticket.question)
-        for event in answer(self._bench, ticket.number, ticket.question, context, ticket.cancel):
+        waiting = self._waiting_behind(ticket)
+        for event in answer(
+            self._bench, ticket.number, ticket.question, context, ticket.cancel, waiting=waiting
+        ):
             self._emit(event)
             if isinstance(event, AnswerDone):
                 self.request_conversations()
                 self._engine.put(partial(self._settle, event.conversation_id))
         return True
+
+    def _waiting_behind(self, ticket: _Ticket) -> tuple[Context, ...]:
+        """Passages of the next questions of the same scope: what they share may as well be read in front."""
+        with self._tickets_lock:
+            return tuple(
+                self._found[number]
+                for number, other in sorted(self._tickets.items())
+                if number > ticket.number and number in self._found
+                if other.question.scope == ticket.question.scope
+            )[:_WINDOW]
 
     def _settle(self, conversation_id: int) -> None:
         from core.idle import settle
@@ -265,6 +284,7 @@ class Service:
         if finished:
             with self._tickets_lock:
                 self._tickets.pop(ticket.number, None)
+                self._found.pop(ticket.number, None)
             self._engine.put(self._keep_warm)  # idle work that gave way goes on
 
     # --- library ----------------------------------------------------------------------------------

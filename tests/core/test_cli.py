@@ -296,3 +296,15 @@ def test_killed_at_any_moment_the_next_start_uses_what_is_whole_and_no_more(run,
     assert sum(path.stat().st_size for path in kept) <= budget * 10**6
     with sqlite3.connect(tmp_path / "data" / "slipstream.db") as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_each_question_by_itself_and_planned_together(run):
+    samples = str(sample_documents())
+    questions = ["How much is the rent?", "When is the rent paid?", "Who repairs the heating?"]
+    arguments = ["ask", "--max-tokens", "8", "--docs", samples, "--json", "--each", "--", *questions]
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["question"] for row in rows] == questions
+    assert all(row["metrics"]["n_deduplicated_tokens"] == 0 for row in rows), "no conversation joins them"
+    assert rows[1]["metrics"]["hit_ratio"] > 0

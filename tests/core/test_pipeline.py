@@ -236,6 +236,21 @@ def test_the_plan_says_what_it_found(bench):
     assert again.plan[0].startswith(f"Cached path: {len(again.passages)} of {len(again.passages)} passages")
 
 
+def test_what_the_next_questions_share_stands_in_front(bench):
+    bench.cache.forget_everything()
+    searcher = Searcher(bench.db)
+    text = CONVERSATIONS[0][0]
+    context = searcher.search(text, scope=EVERYTHING, limit=4, token_budget=1500)
+    last = context.passages[-1]
+    waiting = replace(context, passages=(last,))
+    question = Question(text, None, EVERYTHING, 4)
+    events = list(answer(bench, 1, question, context, CancelFlag(), waiting=[waiting]))
+    blocks = [
+        s.block_id for _, ledger in bench.conversations.ledger(events[-1].conversation_id) for s in ledger
+    ]
+    assert next(block for block in blocks if block) == last.block.id
+
+
 def test_a_miss_names_an_edited_document_and_another_model(tiny, tmp_path):
     folder = tmp_path / "documents"
     folder.mkdir()
