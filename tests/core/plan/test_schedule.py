@@ -59,9 +59,10 @@ def test_overlap_saves_what_it_counts_and_a_cache_of_one_path_suffices(contexts,
     run = paths(contexts, plan)
     assert plan.n_shared == saved_by_a_cache(run)
     assert plan.n_shared == saved_by_a_cache(run, capacity=max([1, *map(len, run)]))
-    assert plan.n_shared >= saved_by_a_cache(
-        list(dict.fromkeys(context)) for context in contexts if effort == 1
-    )
+    if effort == 1:  # tokens are what counts, not blocks; see test_overlap for how near the best it comes
+        asked = [list(dict.fromkeys(context)) for context in contexts]
+        tokens = lambda block: weights.get(block, 1)  # noqa: E731
+        assert saved_by_a_cache(run, tokens) >= 0.75 * saved_by_a_cache(asked, tokens)
 
 
 @pytest.mark.parametrize("seed", range(25))
