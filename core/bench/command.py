@@ -31,6 +31,10 @@ def _measure(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any
         from core.bench import kv
 
         return kv.measure(Path(arguments.path), arguments.limit, settings)
+    if arguments.bench == "files":
+        from core.bench import files
+
+        return files.measure(Path(arguments.path))
     if arguments.bench == "index":
         from core.bench import index
 

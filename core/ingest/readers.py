@@ -6,14 +6,30 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.errors import DocumentError, NoText
+from core.ingest import kinds
 from core.ingest.extracted import Extracted, is_blank
 
 _MARKDOWN = frozenset((".md", ".markdown", ".mdown", ".mkd"))
-_PLAIN = frozenset((".txt", ".text", ".log", ".rst", ".csv", ".tsv"))
+_TEXT_ENDINGS = """
+    .txt .text .log .rst .adoc .org .tex .bib .srt .vtt .xml .yaml .yml .toml .ini .cfg .conf .properties
+    .py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .swift .rb .php .pl .lua
+    .r .jl .sh .bash .zsh .ps1 .bat .sql .css .scss .vue .svelte .proto .cmake .gradle .tf .diff .patch"""
+_PLAIN = frozenset(_TEXT_ENDINGS.split())
 _HTML = frozenset((".html", ".htm", ".xhtml"))
+_TABLES = frozenset((".csv", ".tsv", ".tab"))
+_JSON = frozenset((".json", ".jsonl", ".ndjson", ".geojson"))
+_MAIL = frozenset((".eml",))
 _PDF = frozenset((".pdf",))
-SUFFIXES = _MARKDOWN | _PLAIN | _HTML | _PDF
-KINDS = "PDF, Markdown, plain text and HTML"
+_OFFICE_ENDINGS = """
+    .docx .docm .dotx .pptx .pptm .ppsx .potx .xlsx .xlsm .xltx .odt .ott .ods .ots .odp .otp .epub .rtf"""
+_BY_CONTENT = frozenset(_OFFICE_ENDINGS.split())
+_OLD_OFFICE = frozenset((".doc", ".xls", ".ppt", ".dot", ".xlt", ".pps"))
+"""Read only where the file is something else than it is called: programs export HTML as .xls."""
+SUFFIXES = _MARKDOWN | _PLAIN | _HTML | _TABLES | _JSON | _MAIL | _PDF | _BY_CONTENT
+KINDS = (
+    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail (.eml), HTML, Markdown, CSV, JSON"
+    " and plain text"
+)
 MAX_FILE_BYTES = 512 << 20
 
 
@@ -23,31 +39,99 @@ def is_supported(path: Path) -> bool:
 
 
 def extract(path: Path, data: bytes, stop: Callable[[], bool] = lambda: False) -> Extracted:
-    """The text of a file. Only the ending of ``path`` is looked at; ``data`` are its bytes.
+    """The text of a file. Only the ending of ``path`` is looked at, and only where the bytes do not say
+    what they are.
 
     Raises DocumentError (PasswordRequired, NoText) with what to do, and Cancelled where ``stop`` says so.
     """
     if not data:
         raise DocumentError("This file is empty (0 bytes).")
     suffix = path.suffix.lower()
-    # A PDF is one whatever it is called; other kinds cannot be told apart as surely.
-    if suffix in _PDF or data.startswith(b"%PDF-"):
-        from core.ingest.pdf import read_pdf
-
-        return read_pdf(data, stop)
-    if suffix in _HTML:
-        from core.ingest.html import read_html
-
-        extracted = read_html(data)
-    elif suffix in _MARKDOWN or suffix in _PLAIN or not suffix:
-        from core.ingest.plain import read_text
-
-        extracted = read_text(data, "text/markdown" if suffix in _MARKDOWN else "text/plain")
-    else:
+    try:
+        extracted = _read(suffix, data, stop)
+    except RecursionError as error:
         raise DocumentError(
-            f"Slipstream cannot read {suffix} files.",
-            hint=f"It reads {KINDS}; save the document as one of these.",
-        )
+            "This file is nested as deeply as no document is; it was not read.",
+            hint="Open it in its program and save it again.",
+        ) from error
     if is_blank(extracted.text):
         raise NoText("This file holds no text.")
     return extracted
+
+
+def _read(suffix: str, data: bytes, stop: Callable[[], bool]) -> Extracted:
+    if suffix in _PDF or data.startswith(kinds.PDF):
+        from core.ingest.pdf import read_pdf
+
+        return read_pdf(data, stop)
+    if data.startswith(kinds.ZIPS) or (suffix in _BY_CONTENT and kinds.ZIP.startswith(data)):
+        return _read_archive(data, stop)
+    if data.startswith(kinds.RTF):
+        from core.ingest.rtf import read_rtf
+
+        return read_rtf(data)
+    kinds.refuse_by_content(data, suffix)
+    if suffix in _HTML or (suffix in _BY_CONTENT | _OLD_OFFICE and _looks_like_html(data)):
+        from core.ingest.html import read_html
+
+        return read_html(data)
+    if suffix in _TABLES or suffix == ".xls":
+        from core.ingest.tables import read_table
+
+        return read_table(data, tabs=suffix in (".tsv", ".tab"))
+    if suffix in _JSON:
+        from core.ingest.json_text import read_json
+
+        return read_json(data)
+    if suffix in _MAIL:
+        from core.ingest.eml import read_eml
+
+        return read_eml(data)
+    if suffix in _MARKDOWN | _PLAIN | _BY_CONTENT | _OLD_OFFICE or not suffix:
+        from core.ingest.plain import read_text
+
+        try:
+            return read_text(data, "text/markdown" if suffix in _MARKDOWN else "text/plain")
+        except DocumentError as error:
+            if suffix in _BY_CONTENT | _OLD_OFFICE:
+                raise DocumentError(
+                    f"This file is named {suffix} and is damaged, or is none.",
+                    hint="Open it in its program and save it again, or get another copy.",
+                    details=str(error),
+                ) from error
+            raise
+    raise DocumentError(
+        f"Slipstream cannot read {suffix} files.",
+        hint=f"It reads {KINDS}; save the document as one of these.",
+    )
+
+
+def _read_archive(data: bytes, stop: Callable[[], bool]) -> Extracted:
+    from core.ingest.archive import Archive
+
+    archive = Archive(data)
+    kind = kinds.kind_of_archive(archive)
+    if kind == "docx":
+        from core.ingest.docx import read_docx
+
+        return read_docx(archive)
+    if kind == "pptx":
+        from core.ingest.pptx import read_pptx
+
+        return read_pptx(archive)
+    if kind == "xlsx":
+        from core.ingest.sheets import read_sheets
+
+        return read_sheets(archive, stop)
+    if kind == "epub":
+        from core.ingest.epub import read_epub
+
+        return read_epub(archive)
+    from core.ingest.odt import read_odt
+
+    return read_odt(archive, kind)
+
+
+def _looks_like_html(data: bytes) -> bool:
+    start = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return start.startswith((b"<!doctype html", b"<html", b"<table", b"<head", b"<meta"))

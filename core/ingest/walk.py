@@ -7,6 +7,9 @@ from pathlib import Path
 
 from core.ingest.readers import is_supported
 
+_INSTALLED = frozenset(("node_modules", "site-packages", "__pycache__", "venv"))
+"""Folders that programs fill with thousands of files that nobody wrote to be asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -23,8 +26,8 @@ class Found:
 def find_files(paths: Iterable[Path]) -> Found:
     """Files as they were named, folders with everything below them.
 
-    In folders, hidden files, kinds that are not read, and what was met before by another way (links,
-    loops of links) are left out; a file that was named is never left out.
+    In folders, hidden files, what programs install there, kinds that are not read, and what was met before by
+    another way (links, loops of links) are left out; a file that was named is never left out.
     """
     files: dict[Path, None] = {}
     problems: list[tuple[Path, str]] = []
@@ -63,7 +66,7 @@ def _walk(folder: Path, visited: set[tuple[int, int]], problems: list[tuple[Path
             continue
         below = []
         for entry in entries:
-            if entry.name.startswith("."):
+            if entry.name.startswith(".") or entry.name in _INSTALLED:
                 continue
             try:
                 if entry.is_dir():

@@ -70,3 +70,10 @@ def test_encodings(data, expected):
 def test_data_is_refused():
     with pytest.raises(DocumentError, match="data, not text"):
         read_html(bytes(range(256)) * 10)
+
+
+def test_a_page_nested_without_end_is_refused_and_a_long_one_is_not():
+    with pytest.raises(DocumentError, match="nested"):
+        read_html(b"<div>" * 200_000 + b"text")
+    assert read_html(b"<div>text</div>" * 20_000).text.count("text") == 20_000
+    assert read_html(b"<p>text" * 20_000).text.count("text") == 20_000

@@ -80,17 +80,17 @@ def test_bad_files_stop_nothing_and_say_why(tmp_path, db, read, monkeypatch):
     (tmp_path / "empty.txt").write_bytes(b"")
     (tmp_path / "data.txt").write_bytes(bytes(range(256)))
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 and no more")
-    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    (tmp_path / "sheet.xlsb").write_bytes(b"PK")
     (tmp_path / "good.txt").write_text("text")
     os.mkfifo(tmp_path / "pipe.txt")
-    summary = read(tmp_path, tmp_path / "sheet.xlsx", tmp_path / "missing.txt", tmp_path / "pipe.txt")
+    summary = read(tmp_path, tmp_path / "sheet.xlsb", tmp_path / "missing.txt", tmp_path / "pipe.txt")
     assert (summary.n_added, summary.n_failed, summary.n_skipped) == (1, 6, 1)
     found = DocumentStore(db).list_documents()
     assert {info.title for info in found if info.status is DocumentStatus.FAILED} == {
         "empty.txt",
         "data.txt",
         "broken.pdf",
-        "sheet.xlsx",
+        "sheet.xlsb",
         "pipe.txt",
     }
     assert all(info.note for info in found if info.status is DocumentStatus.FAILED)

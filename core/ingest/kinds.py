@@ -1,0 +1,113 @@
+"""What a file is by its first bytes, whatever it is called."""
+
+from core.errors import DocumentError, PasswordRequired
+from core.ingest.archive import Archive
+
+PDF, RTF, ZIP, OLE = b"%PDF-", b"{\\rtf", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+ZIPS = (ZIP, b"PK\x05\x06")
+"""The second is an archive without members."""
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
+_PICTURES = (
+    *(b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"BM"),
+    *(b"\0\0\0\x18ftyphei", b"\0\0\0\x1cftyphei", b"\0\0\0\x20ftypavif"),
+)
+_ARCHIVES = (
+    b"\x1f\x8b\x08",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!\x1a\x07",
+    b"BZh",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+)
+_PICTURE_ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp", ".heic"))
+_ARCHIVE_ENDINGS = frozenset((".zip", ".gz", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".tar", ".zst"))
+_OLD_KINDS = (
+    ("WordDocument", ".doc", "Word", ".docx"),
+    ("PowerPoint Document", ".ppt", "PowerPoint", ".pptx"),
+    ("Workbook", ".xls", "Excel", ".xlsx"),
+    ("Book", ".xls", "Excel", ".xlsx"),
+)
+
+
+def kind_of_archive(archive: Archive) -> str:
+    """``docx``, ``pptx``, ``xlsx``, ``epub`` or the media type of an OpenDocument file.
+
+    Raises DocumentError for any other archive, with what to do about it.
+    """
+    if "mimetype" in archive:
+        said = archive.read("mimetype").decode("ascii", "replace").strip()
+        if said.startswith((_OPEN_DOCUMENT, "application/epub+zip")):
+            return "epub" if said.startswith("application/epub") else said
+    if "META-INF/container.xml" in archive:
+        return "epub"
+    if "[Content_Types].xml" in archive:
+        main = next(iter(archive.related("", "officeDocument")), "")
+        for folder, kind in (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx")):
+            if main.startswith(folder) and main.endswith(".xml"):
+                return kind
+        if main.startswith("xl/"):
+            raise DocumentError(
+                "Slipstream cannot read binary Excel files (.xlsb).",
+                hint="Save the workbook as .xlsx and add that.",
+            )
+        raise DocumentError(
+            "This Office file is damaged or of a kind that Slipstream cannot read.",
+            hint="Open it in its program, save it as .docx, .pptx or .xlsx, and add that.",
+        )
+    if "content.xml" in archive and "META-INF/manifest.xml" in archive:
+        return _OPEN_DOCUMENT + "text"
+    if any(name.endswith(".iwa") for name in archive.names):
+        raise DocumentError(
+            "Slipstream cannot read Pages, Numbers or Keynote files.", hint="Export it as PDF and add that."
+        )
+    raise _archive_error()
+
+
+def refuse_by_content(data: bytes, suffix: str) -> None:
+    """Raise DocumentError for what is recognized and not read: old Office files, pictures, archives."""
+    if data.startswith(OLE):
+        _refuse_old(data, suffix)
+    is_text = suffix in (".txt", ".md", ".csv", ".log", "")
+    if data.startswith(_PICTURES[:6]) or (data.startswith(b"RIFF") and data[8:12] == b"WEBP"):
+        raise _picture_error()
+    if suffix in _PICTURE_ENDINGS or (data.startswith(_PICTURES[6:]) and b"\0" in data[:64] and not is_text):
+        raise _picture_error()
+    if data.startswith(_ARCHIVES[:3]) or suffix in _ARCHIVE_ENDINGS:
+        raise _archive_error()
+
+
+def _picture_error() -> DocumentError:
+    return DocumentError(
+        "This is a picture; Slipstream reads text only.",
+        hint="Run text recognition (OCR) on it, save the result as PDF or text, and add that.",
+    )
+
+
+def _archive_error() -> DocumentError:
+    return DocumentError("This is an archive, not a document.", hint="Unpack it and add the files in it.")
+
+
+def _refuse_old(data: bytes, suffix: str) -> None:
+    def has(stream: str) -> bool:
+        return stream.encode("utf-16-le") in data
+
+    if has("EncryptedPackage"):
+        raise PasswordRequired(
+            "This Office file is protected by a password.",
+            hint="Open it with its password, save a copy without one, and add the copy.",
+        )
+    for stream, ending, program, better in _OLD_KINDS:
+        if has(stream) or suffix == ending:
+            raise DocumentError(
+                f"The old {program} format ({ending}) is not supported.",
+                hint=f"Open it in {program} or LibreOffice, save it as {better}, and add that.",
+            )
+    if has("__substg1.0_") or suffix == ".msg":
+        raise DocumentError(
+            "Outlook messages (.msg) are not supported.",
+            hint="Save the message as .eml, or as text or PDF, and add that.",
+        )
+    raise DocumentError(
+        "This file is of an old Office kind that is not supported.",
+        hint="Open it in its program, save it as PDF, .docx or .xlsx, and add that.",
+    )
