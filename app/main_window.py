@@ -28,7 +28,7 @@ from app.library_controller import LibraryController
 from app.library_page import LibraryPage
 from app.right_pane import INSPECTOR, RightPane
 from app.settings_dialog import SettingsDialog, choose_model
-from app.shell import OVERLAY_BELOW_PX, Shell
+from app.shell import Shell
 from app.theme import Theme
 from app.widgets import Problem, TextButton, confirm
 from core.config import Settings, WindowOptions, save_settings
@@ -338,7 +338,7 @@ class MainWindow(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if not self._options.kiosk and self.width() >= OVERLAY_BELOW_PX:
+        if not self.shell.overlays:
             self.shell.show_right(True)
         QTimer.singleShot(0, self.chat.input.edit, self.chat.input.edit.setFocus)
 

@@ -1,4 +1,4 @@
-"""Where the columns stand: left bar, centre, right pane. Below 1,100 px the pane lies over the centre."""
+"""Where the columns stand: left bar, centre, right pane. In a narrow window the pane lies over the centre."""
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
@@ -9,6 +9,7 @@ from app.theme import HEADING_PX, Theme
 LEFT_PX = 240
 RIGHT_PX = 340
 OVERLAY_BELOW_PX = 1100
+"""At normal text size; larger text needs a wider window."""
 
 
 class Shell(QWidget):
@@ -33,7 +34,7 @@ class Shell(QWidget):
     @property
     def overlays(self) -> bool:
         """Whether the right pane lies over the centre at this width."""
-        return self._theme.kiosk or self.width() < OVERLAY_BELOW_PX
+        return self._theme.kiosk or self.width() < self._theme.px(OVERLAY_BELOW_PX)
 
     def show_left(self, shown: bool) -> None:
         self.left_shown = shown and not self._theme.kiosk

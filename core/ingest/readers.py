@@ -69,7 +69,7 @@ def _read(suffix: str, data: bytes, stop: Callable[[], bool]) -> Extracted:
     if data.startswith(kinds.RTF):
         from core.ingest.rtf import read_rtf
 
-        return read_rtf(data)
+        return read_rtf(data, stop)
     kinds.refuse_by_content(data, suffix)
     if suffix in _HTML or (suffix in _BY_CONTENT | _OLD_OFFICE and _looks_like_html(data)):
         from core.ingest.html import read_html
@@ -78,7 +78,7 @@ def _read(suffix: str, data: bytes, stop: Callable[[], bool]) -> Extracted:
     if suffix in _TABLES or suffix == ".xls":
         from core.ingest.tables import read_table
 
-        return read_table(data, tabs=suffix in (".tsv", ".tab"))
+        return read_table(data, stop, tabs=suffix in (".tsv", ".tab"))
     if suffix in _JSON:
         from core.ingest.json_text import read_json
 

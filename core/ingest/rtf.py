@@ -1,9 +1,11 @@
 """RTF, read tolerantly: unknown words are skipped, damaged files give what is left of them."""
 
+import itertools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from core.errors import DocumentError
+from core.errors import Cancelled, DocumentError
 from core.ingest.extracted import Extracted
 from core.ingest.writer import TextWriter
 
@@ -13,6 +15,8 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _MAX_DEPTH = 10_000
+_TOKENS_BETWEEN = 10_000
+"""Between two looks at whether to stop."""
 _CODEPAGE_OF_CHARSET = {
     0: "cp1252",
     77: "mac_roman",
@@ -74,10 +78,10 @@ class _State:
     """Characters that stand in for one that is written as a number."""
 
 
-def read_rtf(data: bytes) -> Extracted:
-    """Raises DocumentError where groups are nested as in no document."""
+def read_rtf(data: bytes, stop: Callable[[], bool] = lambda: False) -> Extracted:
+    """Raises DocumentError where groups are nested as in no document, Cancelled by ``stop``."""
     reader = _Reader()
-    reader.read(data)
+    reader.read(data, stop)
     text, _starts, _n_blank = reader.writer.result()
     return Extracted(text, MEDIA_TYPE)
 
@@ -99,10 +103,12 @@ class _Reader:
         self._level = 0
         self._to_skip = 0
 
-    def read(self, data: bytes) -> None:
+    def read(self, data: bytes, stop: Callable[[], bool]) -> None:
         at = 0
         starred = False
-        while True:
+        for number_of_token in itertools.count():
+            if number_of_token % _TOKENS_BETWEEN == 0 and stop():
+                raise Cancelled
             match = _TOKEN.match(data, at)
             if match is None:
                 if at >= len(data):

@@ -4,49 +4,58 @@ import csv
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import StringIO
 
+from core.errors import Cancelled
 from core.ingest import plain
 from core.ingest.extracted import Extracted, cleaned
 from core.ingest.writer import row_line
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 50
+_ROWS_BETWEEN = 1000
+"""Between two looks at whether to stop."""
 _QUOTED = re.compile(r'"[^"]*"')
 
 
-def read_table(data: bytes, *, tabs: bool = False) -> Extracted:
+def read_table(data: bytes, stop: Callable[[], bool] = lambda: False, *, tabs: bool = False) -> Extracted:
     """A row stays one line, ``a | b``. ``tabs`` says that nothing else parts the cells.
 
-    Raises DocumentError for data that is no text.
+    Raises DocumentError for data that is no text, Cancelled by ``stop``.
     """
     text, note = plain.decode(data)
     text = cleaned(text)
     delimiter = "\t" if tabs else _delimiter(text)
     # A cell may be as long as the file; one that is cut short would be an error of its own.
     csv.field_size_limit(sys.maxsize)
-    lines = _lines(text, delimiter)
+    lines = _lines(text, delimiter, stop)
     return Extracted("\n".join(lines), "text/tab-separated-values" if tabs else "text/csv", note=note)
 
 
-def _lines(text: str, delimiter: str) -> list[str]:
+def _lines(text: str, delimiter: str, stop: Callable[[], bool]) -> list[str]:
     """A quotation mark that is never closed would make one row of all that follows: then it is a
     character like any other.
     """
     source = StringIO(text, newline="")
     try:
-        return _shown(csv.reader(source, delimiter=delimiter, strict=True))
+        return _shown(csv.reader(source, delimiter=delimiter, strict=True), stop)
     except csv.Error as error:
         unclosed = "end of data" in str(error)
     source.seek(0)
     if unclosed:
-        return _shown(csv.reader(source, delimiter=delimiter, quoting=csv.QUOTE_NONE))
-    return _shown(csv.reader(source, delimiter=delimiter))
+        return _shown(csv.reader(source, delimiter=delimiter, quoting=csv.QUOTE_NONE), stop)
+    return _shown(csv.reader(source, delimiter=delimiter), stop)
 
 
-def _shown(rows: Iterable[list[str]]) -> list[str]:
-    return [line for row in rows if (line := row_line(row))]
+def _shown(rows: Iterable[list[str]], stop: Callable[[], bool]) -> list[str]:
+    lines = []
+    for number, row in enumerate(rows):
+        if number % _ROWS_BETWEEN == 0 and stop():
+            raise Cancelled
+        if line := row_line(row):
+            lines.append(line)
+    return lines
 
 
 def _delimiter(text: str) -> str:

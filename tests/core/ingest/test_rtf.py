@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DocumentError
+from core.errors import Cancelled, DocumentError
 from core.ingest.readers import extract
+from core.ingest.rtf import read_rtf
 
 
 def read(source):
@@ -41,3 +42,8 @@ def test_damaged(survives):
     with pytest.raises(DocumentError, match="damaged"):
         read(r"{\rtf1" + "{" * 20_000)
     assert read(r"{\rtf1 text}}}} more \ansicpg99999 \f9 \'e9") == "text more é"
+
+
+def test_it_stops_when_it_is_told_to():
+    with pytest.raises(Cancelled):
+        read_rtf(b"{\\rtf1 text}", lambda: True)

@@ -1,6 +1,10 @@
 from pathlib import Path
 
+import pytest
+
+from core.errors import Cancelled
 from core.ingest.readers import extract
+from core.ingest.tables import read_table
 
 
 def read(data, name="a.csv"):
@@ -31,3 +35,8 @@ def test_damaged(survives):
     survives("a.csv", b'a,"b\nc,d"\n"e,f\n')
     assert read(b'a,"b\n1,2\n3,4\n').text == 'a | "b\n1 | 2\n3 | 4'
     assert read(b'"a"b,c\n1,2\n').text == "ab | c\n1 | 2"
+
+
+def test_it_stops_when_it_is_told_to():
+    with pytest.raises(Cancelled):
+        read_table(b"a,b\n1,2", lambda: True)
