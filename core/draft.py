@@ -148,13 +148,16 @@ def _whole(
     kept_warm = _is_kept_warm(bench, question.scope)
     if not kept_warm and len(by_passages.branch) > 1:
         return None
+    cost = _cost(bench, by_passages)
+    if not (kept_warm or cost.n_missing or context.is_opening):
+        return None  # nothing can leave less to read
     scope = bench.documents.whole(question.scope, whole_room(bench))
     whole = None if not scope else _whole_draft(bench, question, context, by_passages, scope)
     if whole is not None and whole.prompt.n_tokens > limit:
         whole = None
     choice = planning.choose(
         None if whole is None else _cost(bench, whole),
-        _cost(bench, by_passages),
+        cost,
         context,
         kept_warm=kept_warm,
     )

@@ -190,11 +190,11 @@ class Service:
         def work(bench: "Workbench", cancel: CancelFlag) -> None:
             if sentences := keep_documents_warm(bench, cancel):
                 self._emit(IdleWorkDone(tuple(sentences)))
+                self._tell_cache_state()
 
         self._tell_cache_state()
         if self._settings.idle_work and _on_mains_power():
             self._while_idle(work)
-            self._tell_cache_state()
 
     def _tell_cache_state(self) -> None:
         from core.idle import warmth

@@ -99,7 +99,7 @@ class Workbench:
             order.record(seen.names, fixed=fixed, lengths=seen.lengths, groups=seen.groups)
 
     def keep_learned(self, *, now: bool = True) -> None:
-        """Store what was learned in use, unless ``now``: once in a while, to spare the disk.
+        """Store what was learned in use; without ``now`` only once in a while, to spare the disk.
 
         Nobody waits for it, and losing the last of it costs little.
         """

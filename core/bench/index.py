@@ -22,6 +22,7 @@ import psutil
 import xxhash
 
 from core.engine.eviction import ROOT, LeafQueue
+from core.errors import SettingsError
 from core.index import ContextIndex, OrderStatistics
 from core.plan.align import align
 from core.plan.schedule import schedule
@@ -44,6 +45,8 @@ def measure(contexts: int = 100_000, k: int = 15) -> dict[str, Any]:
     ``queue_bytes_per_node`` is apart, since the RAM tier fills that queue. ``offline``: scheduling all
     contexts as a batch that is known in advance.
     """
+    if contexts < 1 or k < 1:
+        raise SettingsError("The number of contexts and k must be at least 1.")
     generated = list(_contexts(contexts, k))
     gc.collect()
     gc.freeze()  # the made-up contexts are not what is measured: the collector need not walk them
@@ -98,7 +101,7 @@ def measure(contexts: int = 100_000, k: int = 15) -> dict[str, Any]:
 
 def _contexts(n: int, k: int) -> Iterator[list[int]]:
     rng = random.Random(0)
-    n_documents = max(n // 5, 4)
+    n_documents = max(n // 5, k)  # so many that a context can be filled
     weights = list(accumulate(1 / (rank + 10) for rank in range(n_documents)))
 
     def document() -> int:

@@ -22,7 +22,7 @@ from core.engine.llama import LlamaEngine
 from core.engine.model_files import choose_model
 from core.engine.prefix_cache import PrefixCache, root_key
 from core.engine.protocol import CancelFlag
-from core.errors import KnownError
+from core.errors import KnownError, SettingsError
 from core.prompt import PromptWriter, lay_out
 from core.types import Block
 
@@ -39,6 +39,8 @@ class _Question:
 
 def measure(folder: Path, limit: int, settings: Settings) -> dict[str, float | int | str]:
     """``folder`` holds ``docs``, ``blocks``, ``questions`` (``.jsonl.gz``); answers have known places."""
+    if limit < 1:
+        raise SettingsError("The limit of questions must be at least 1.")
     questions = list(_questions(folder))[:: max(1, 800 // limit)][:limit]
     if not questions:
         raise KnownError(f"No question with a known place of its answer was found in {folder}.")

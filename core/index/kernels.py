@@ -46,17 +46,6 @@ def mask_bit(element: int) -> int:
     return int(np.int32(np.int64(1) << (mixed >> 27)))
 
 
-@kernel("i4(i4[:, ::1], i4[::1], i4, i4)")
-def find_child(nodes: Nodes, heads: Heads, parent: int, element: int) -> int:
-    """The child of ``parent`` that holds ``element``, or −1."""
-    node = heads[bucket_of(parent, element, heads.shape[0])]
-    while node >= 0:
-        if nodes[node, PARENT] == parent and nodes[node, ELEMENT] == element:
-            return int(node)
-        node = nodes[node, CHAIN]
-    return -1
-
-
 @kernel("i4(i4[:, ::1], i8[:, ::1], i4[::1], i8, i8)")
 def find_key(nodes: Nodes, keys: Keys, key_heads: Heads, high: int, low: int) -> int:
     """The node with this key, or −1. Keys are hashes already: their bits choose the bucket."""
