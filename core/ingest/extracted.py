@@ -11,6 +11,16 @@ _NEW_PAGE = re.compile("\n?\f\n?|\u2029")
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user said about one file."""
+
+    password: str = field(default="", repr=False)
+    """Opens it, where it is protected."""
+    ocr: bool = False
+    """Recognize the text of pictures and scanned pages, which takes seconds a page."""
+
+
+@dataclass(frozen=True, slots=True)
 class Extracted:
     """The text of a file: NFC, lines ended by line feeds."""
 

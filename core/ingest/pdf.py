@@ -6,7 +6,7 @@ from typing import Any
 
 from core.errors import Cancelled, DocumentError, NoText, PasswordRequired
 from core.ingest.columns import Line, in_reading_order
-from core.ingest.extracted import Extracted, cleaned, is_blank
+from core.ingest.extracted import Extracted, ReadOptions, cleaned, is_blank
 
 # PDFium writes a hyphen at a line's end that only breaks a word as U+0002 or U+FFFE.
 _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
@@ -16,12 +16,12 @@ _MAX_LINES = 3000
 """A page with more pieces of text is a drawing or a large table; its order is left alone."""
 
 
-def read_pdf(data: bytes, stop: Callable[[], bool]) -> Extracted:
+def read_pdf(data: bytes, stop: Callable[[], bool], options: ReadOptions) -> Extracted:
     """Text and page positions. ``stop`` is asked between pages; Cancelled is raised if it says so."""
     import pypdfium2
 
     try:
-        document = pypdfium2.PdfDocument(data)
+        document = pypdfium2.PdfDocument(data, password=options.password or None)
     except pypdfium2.PdfiumError as error:
         raise _refusal(data, str(error)) from error
     try:

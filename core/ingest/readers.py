@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.errors import DocumentError, NoText
 from core.ingest import kinds
-from core.ingest.extracted import Extracted, is_blank
+from core.ingest.extracted import Extracted, ReadOptions, is_blank
 
 _MARKDOWN = frozenset((".md", ".markdown", ".mdown", ".mkd"))
 _TEXT_ENDINGS = """
@@ -31,6 +31,7 @@ KINDS = (
     " and plain text"
 )
 MAX_FILE_BYTES = 512 << 20
+_AS_IT_IS = ReadOptions()
 
 
 def is_supported(path: Path) -> bool:
@@ -38,7 +39,12 @@ def is_supported(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def extract(path: Path, data: bytes, stop: Callable[[], bool] = lambda: False) -> Extracted:
+def extract(
+    path: Path,
+    data: bytes,
+    stop: Callable[[], bool] = lambda: False,
+    options: ReadOptions = _AS_IT_IS,
+) -> Extracted:
     """The text of a file. Only the ending of ``path`` is looked at, and only where the bytes do not say
     what they are.
 
@@ -48,7 +54,7 @@ def extract(path: Path, data: bytes, stop: Callable[[], bool] = lambda: False) -
         raise DocumentError("This file is empty (0 bytes).")
     suffix = path.suffix.lower()
     try:
-        extracted = _read(suffix, data, stop)
+        extracted = _read(suffix, data, stop, options)
     except RecursionError as error:
         raise DocumentError(
             "This file is nested as deeply as no document is; it was not read.",
@@ -59,11 +65,11 @@ def extract(path: Path, data: bytes, stop: Callable[[], bool] = lambda: False) -
     return extracted
 
 
-def _read(suffix: str, data: bytes, stop: Callable[[], bool]) -> Extracted:
+def _read(suffix: str, data: bytes, stop: Callable[[], bool], options: ReadOptions) -> Extracted:
     if suffix in _PDF or data.startswith(kinds.PDF):
         from core.ingest.pdf import read_pdf
 
-        return read_pdf(data, stop)
+        return read_pdf(data, stop, options)
     if data.startswith(kinds.ZIPS) or (suffix in _BY_CONTENT and kinds.ZIP.startswith(data)):
         return _read_archive(data, stop)
     if data.startswith(kinds.RTF):

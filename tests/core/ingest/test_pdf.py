@@ -1,11 +1,12 @@
 import pytest
 
 from core.errors import Cancelled, DocumentError, NoText
+from core.ingest.extracted import ReadOptions
 from core.ingest.pdf import read_pdf
 
 
 def read(data):
-    return read_pdf(data, lambda: False)
+    return read_pdf(data, lambda: False, ReadOptions())
 
 
 def test_pages_keep_their_positions(make_pdf):
@@ -66,5 +67,5 @@ def test_reading_stops_between_pages(make_pdf):
         return len(asked) > 2
 
     with pytest.raises(Cancelled):
-        read_pdf(make_pdf([[(50, 700, "Text.")]] * 5), stop)
+        read_pdf(make_pdf([[(50, 700, "Text.")]] * 5), stop, ReadOptions())
     assert len(asked) == 3
