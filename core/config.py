@@ -48,6 +48,10 @@ class Settings:
     """Room kept for an answer, in tokens."""
     passages: int = 8
     """At most so many passages for one question."""
+    find_by_meaning: str = "auto"
+    """Whether passages are also found by meaning: ``on``, ``off``, or ``auto``: not on weak machines."""
+    embedder: str = ""
+    """Path of a GGUF embedder, for other languages than English; empty for the embedded one."""
     passage_tokens: int = 2048
     """Budget for the passages of one question, in tokens."""
     kv_type: str = "f16"
@@ -91,6 +95,10 @@ class Settings:
                 raise SettingsError(f"The setting {name} is {value}; it must be between {low} and {high}.")
         if self.kv_type not in ("f16", "q8_0"):
             raise SettingsError(f"The setting kv_type is {self.kv_type!r}; it must be f16 or q8_0.")
+        if self.find_by_meaning not in ("auto", "on", "off"):
+            raise SettingsError(
+                f"The setting find_by_meaning is {self.find_by_meaning!r}; it must be auto, on or off."
+            )
         if self.theme not in ("system", "light", "dark"):
             raise SettingsError(f"The setting theme is {self.theme!r}; it must be system, light or dark.")
 

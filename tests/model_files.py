@@ -1,6 +1,7 @@
 """Real GGUF files for tests: the embedded model, a cut-down copy of it, and damaged ones."""
 
 import importlib.metadata
+import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -218,3 +219,48 @@ def absurd_tensor_count(source: Path, target: Path) -> Path:
     data[8:16] = struct.pack("<Q", 1 << 60)
     target.write_bytes(data)
     return target
+
+
+def write_embedder_folder(folder: Path, n_blocks: int = 1, n_dims: int = 32) -> Path:
+    """A small BERT with random weights, as its makers publish one: what ``embedder_gguf.convert`` reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    pieces = ["[PAD]", *(f"[unused{n}]" for n in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces += [*letters, *(f"##{letter}" for letter in letters), *".,!?"]
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    config = {
+        "model_type": "bert", "num_hidden_layers": n_blocks, "hidden_size": n_dims, "num_attention_heads": 2,
+        "intermediate_size": 2 * n_dims, "layer_norm_eps": 1e-12, "max_position_embeddings": 512,
+        "type_vocab_size": 2,
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    random = np.random.default_rng(1)
+    shapes = {
+        "embeddings.word_embeddings.weight": (len(pieces), n_dims),
+        "embeddings.position_embeddings.weight": (512, n_dims),
+        "embeddings.token_type_embeddings.weight": (2, n_dims),
+        "embeddings.LayerNorm.weight": (n_dims,),
+        "embeddings.LayerNorm.bias": (n_dims,),
+    }
+    for block in range(n_blocks):
+        for name, rows, columns in (
+            ("attention.self.query", n_dims, n_dims), ("attention.self.key", n_dims, n_dims),
+            ("attention.self.value", n_dims, n_dims), ("attention.output.dense", n_dims, n_dims),
+            ("intermediate.dense", 2 * n_dims, n_dims), ("output.dense", n_dims, 2 * n_dims),
+        ):  # fmt: skip
+            shapes[f"encoder.layer.{block}.{name}.weight"] = (rows, columns)
+            shapes[f"encoder.layer.{block}.{name}.bias"] = (rows,)
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            shapes[f"encoder.layer.{block}.{name}.weight"] = shapes[f"encoder.layer.{block}.{name}.bias"] = (
+                n_dims,
+            )
+    header, data = {}, b""
+    for name, shape in shapes.items():
+        is_norm = "LayerNorm.weight" in name
+        tensor = np.ones(shape) if is_norm else random.normal(0, 0.3, shape)
+        raw = tensor.astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return folder

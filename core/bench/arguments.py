@@ -43,6 +43,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kv.add_argument("path", metavar="DIR", help="documents and questions with known answers (*.jsonl.gz)")
     kv.add_argument("--limit", type=int, default=100)
     kv.add_argument("--json", action="store_true")
+    retrieval = benches.add_parser(
+        "retrieval", help="whether the passages found hold the evidence of questions with known answers"
+    )
+    retrieval.add_argument(
+        "path", metavar="DIR", help="*docs.jsonl.gz and questions.jsonl.gz; or passages and conversations"
+    )
+    retrieval.add_argument("--questions", metavar="FILE", help="other questions of the same form")
+    retrieval.add_argument("--budget-tokens", type=int, default=4000, metavar="N")
+    retrieval.add_argument("--scope", choices=("corpus", "subset", "document"), default="corpus")
+    retrieval.add_argument("--no-embeddings", action="store_true", help="by words alone")
+    retrieval.add_argument("--limit", type=int, default=0, metavar="N", help="questions; 0: all")
+    retrieval.add_argument(
+        "--blocks", type=int, default=0, metavar="N", help="fill the library up to N blocks with made-up text"
+    )
+    retrieval.add_argument(
+        "--keep", metavar="DIR", help="keep the library and its vectors there, for the next run"
+    )
+    retrieval.add_argument("--json", action="store_true")
     files = benches.add_parser("files", help="real documents against what must come out of them")
     files.add_argument("path", metavar="DIR", help="documents and manifest.json")
     files.add_argument("--json", action="store_true")

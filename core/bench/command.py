@@ -35,6 +35,20 @@ def _measure(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any
         from core.bench import files
 
         return files.measure(Path(arguments.path))
+    if arguments.bench == "retrieval":
+        from core.bench import retrieval
+
+        return retrieval.measure(
+            Path(arguments.path),
+            settings,
+            questions=Path(arguments.questions) if arguments.questions else None,
+            budget=arguments.budget_tokens,
+            scope=arguments.scope,
+            embeddings=not arguments.no_embeddings,
+            limit=arguments.limit,
+            n_blocks=arguments.blocks,
+            keep=Path(arguments.keep) if arguments.keep else None,
+        )
     if arguments.bench == "index":
         from core.bench import index
 

@@ -4,18 +4,16 @@ Quality is the log-likelihood of the known answer after its passage and two othe
 no judge and feels differences long before the words change.
 """
 
-import gzip
-import json
 import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.bench.data import rows_of
 from core.config import Settings
 from core.engine.chat_format import chat_format
 from core.engine.llama import LlamaEngine
@@ -71,10 +69,10 @@ def measure(folder: Path, limit: int, settings: Settings) -> dict[str, float | i
 
 
 def _questions(folder: Path) -> Iterator[_Question]:
-    texts = {row["doc_id"]: row["text"] for row in _rows(folder / "docs.jsonl.gz")}
-    blocks = {row["block_id"]: row for row in _rows(folder / "blocks.jsonl.gz")}
+    texts = {row["doc_id"]: row["text"] for row in rows_of(folder / "docs.jsonl.gz")}
+    blocks = {row["block_id"]: row for row in rows_of(folder / "blocks.jsonl.gz")}
     names = list(blocks)
-    for number, row in enumerate(_rows(folder / "questions.jsonl.gz")):
+    for number, row in enumerate(rows_of(folder / "questions.jsonl.gz")):
         if row["answers"] and row["gold_block_ids"] and len(row["answers"][0]) < 300:
             others = [names[(number * 37 + step) % len(names)] for step in range(1, _N_PASSAGES)]
             chosen = [others[0], row["gold_block_ids"][0], *others[1:]]
@@ -82,15 +80,6 @@ def _questions(folder: Path) -> Iterator[_Question]:
                 texts[blocks[name]["doc_id"]][blocks[name]["start"] : blocks[name]["end"]] for name in chosen
             )
             yield _Question(row["question"], row["answers"][0], passages)
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                yield json.loads(line)
-    except OSError as error:
-        raise KnownError(f"{path} cannot be read.", details=str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

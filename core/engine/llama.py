@@ -1,4 +1,4 @@
-"""llama.cpp through llama-cpp-python's low-level functions: the only file that imports ``llama_cpp``.
+"""llama.cpp through llama-cpp-python's low-level functions: the model that answers.
 
 Rules that make results right to the bit (``core/ARCHITECTURE.md``, "Exactness"): one live sequence in a
 unified cache, one chunk per batch, cuts at chunk ends only. ``Llama()`` is not used: it never sets
@@ -7,10 +7,8 @@ unified cache, one chunk per batch, cuts at chunk ends only. ``Llama()`` is not 
 
 import contextlib
 import ctypes
-import logging
 import os
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +18,11 @@ import xxhash
 
 from core import jit
 from core.config import Settings
+from core.engine import llama_backend
 from core.engine.model_files import EMBEDDED_NOTE, check_model, embedded_model, file_fingerprint, total_memory
 from core.engine.protocol import CancelFlag, Logits, Snapshot
 from core.errors import Cancelled, EngineError, ModelError
 from core.types import MAX_CHUNK_TOKENS, ModelInfo, Tokens
-
-_log = logging.getLogger(__name__)
 
 _SEQUENCE = 0
 _TEMPORARY = 1
@@ -34,30 +31,6 @@ _KV_TYPES = {"f16": 1, "q8_0": 8}  # ggml_type
 _Q8_0_BYTES = 34 / 64
 """Bytes of a q8_0 value against one of f16: 32 values and a scale take 34 bytes."""
 _TYPE_NAMES = {"bos": llama_cpp.llama_vocab_bos, "eos": llama_cpp.llama_vocab_eos}
-
-
-def _route_log(level: int, text: bytes, _data: object) -> None:
-    """Llama.cpp's warnings and errors go to our log, the rest nowhere."""
-    message = text.decode(errors="replace").rstrip()
-    if message and level in (3, 4):  # GGML_LOG_LEVEL_WARN, _ERROR; 5 continues a line
-        _log.warning("llama.cpp: %s", message)
-        _recent_errors.append(message)
-        del _recent_errors[:-5]
-
-
-_recent_errors: list[str] = []
-_log_callback = llama_cpp.llama_log_callback(_route_log)  # llama.cpp keeps the pointer: so must we
-_backend_lock = threading.Lock()
-_backend_started = False
-
-
-def _start_backend() -> None:
-    global _backend_started  # noqa: PLW0603  (llama.cpp's own state is one per process)
-    with _backend_lock:
-        if not _backend_started:
-            llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
-            llama_cpp.llama_backend_init()
-            _backend_started = True
 
 
 class LlamaEngine:
@@ -82,7 +55,7 @@ class LlamaEngine:
                 hint="Choose a smaller model, or a smaller n_ctx in the settings.",
             )
         self._memory_bytes = needed
-        _start_backend()
+        llama_backend.start()
         offload = bool(llama_cpp.llama_supports_gpu_offload())
         try:
             self._load_model(path, settings.n_gpu_layers if offload else 0, cancel or CancelFlag())
@@ -99,7 +72,7 @@ class LlamaEngine:
         parameters.n_gpu_layers = n_gpu_layers if n_gpu_layers >= 0 else 10_000
         go_on = llama_cpp.llama_progress_callback(lambda _share, _data: not cancel.is_set())
         parameters.progress_callback = go_on
-        _recent_errors.clear()
+        llama_backend.recent_errors.clear()
         self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
         if cancel.is_set():
             raise Cancelled
@@ -107,7 +80,7 @@ class LlamaEngine:
             raise ModelError(
                 f"llama.cpp cannot load {path.name}.",
                 hint="It may need a newer version of Slipstream, or be damaged: choose another file.",
-                details="\n".join(_recent_errors),
+                details="\n".join(llama_backend.recent_errors),
             )
         if llama_cpp.llama_model_has_encoder(self._model) or not llama_cpp.llama_model_has_decoder(
             self._model
@@ -137,7 +110,7 @@ class LlamaEngine:
             raise ModelError(
                 "llama.cpp cannot make a context for this model.",
                 hint="Try a smaller n_ctx in the settings.",
-                details="\n".join(_recent_errors),
+                details="\n".join(llama_backend.recent_errors),
             )
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(MAX_CHUNK_TOKENS, 0, 1)
@@ -312,7 +285,7 @@ class LlamaEngine:
             raise EngineError(
                 "llama.cpp could not read the prompt; its memory was cleared.",
                 hint="Ask again. If it happens again, choose a smaller context in the settings.",
-                details=f"llama_decode returned {code}\n" + "\n".join(_recent_errors),
+                details=f"llama_decode returned {code}\n" + "\n".join(llama_backend.recent_errors),
             )
 
     def logits(self) -> Logits:

@@ -22,6 +22,8 @@ _SCALARS = {
     0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d",
 }  # fmt: skip
 _LONGEST_STRING = 1 << 26
+_EMBEDDERS = ("bert", "nomic-bert", "jina-bert-v2", "modern-bert")
+_ENCODERS = (*_EMBEDDERS, "clip", "t5encoder")
 _SAMPLES = 64
 _SAMPLE_BYTES = 1 << 16
 
@@ -63,6 +65,13 @@ def embedded_model() -> Path | None:
     return None
 
 
+def embedded_embedder() -> Path | None:
+    """The embedder that ships with the program, or that set-up made; None if neither is there."""
+    bundle = getattr(sys, "_MEIPASS", None)
+    folder = Path(bundle) / "embedder" if bundle else Path(sys.prefix) / "share" / "slipstream"
+    return next(iter(sorted(folder.glob("*.gguf"))), None) if folder.is_dir() else None
+
+
 def choose_model(wanted: str) -> Path:
     """The file to load: ``wanted`` if given, else the embedded model. Raises ModelError if there is none."""
     if wanted:
@@ -77,7 +86,28 @@ def choose_model(wanted: str) -> Path:
 
 
 def check_model(path: Path) -> ModelHeader:
-    """Read and check a GGUF header. Raises ModelError for a file that cannot be loaded, saying why."""
+    """Read and check the header of a chat model. Raises ModelError where it cannot be one, saying why."""
+    header = _check(path)
+    if header.architecture in _ENCODERS:
+        raise ModelError(
+            f"This is a {header.architecture} model, which cannot chat.",
+            hint="Choose an instruction-tuned chat model.",
+        )
+    return header
+
+
+def check_embedder(path: Path) -> ModelHeader:
+    """The same for a model that turns texts into vectors."""
+    header = _check(path)
+    if header.architecture not in _EMBEDDERS:
+        raise ModelError(
+            f"{path.name} is a {header.architecture} model; finding passages by meaning needs an embedder.",
+            hint="Choose a BERT-like embedder, for example all-MiniLM-L6-v2 or multilingual-e5-small.",
+        )
+    return header
+
+
+def _check(path: Path) -> ModelHeader:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -156,11 +186,6 @@ def _read_header(file: BinaryIO, size: int) -> tuple[ModelHeader, int]:
     architecture = str(values.get("general.architecture", ""))
     if not architecture:
         raise ValueError("no general.architecture")
-    if architecture in ("clip", "bert", "nomic-bert", "t5encoder"):
-        raise ModelError(
-            f"This is a {architecture} model, which cannot chat.",
-            hint="Choose an instruction-tuned chat model.",
-        )
     n_layers = _int(values, f"{architecture}.block_count", 0)
     n_embd = _int(values, f"{architecture}.embedding_length", 0)
     n_head = max(1, _int(values, f"{architecture}.attention.head_count", 1))

@@ -1,36 +1,56 @@
-"""Full text search: the question's words to a context, with the sentence that matches best marked."""
+"""A question to a context: by its words (BM25) and by its meaning (vectors), fused by rank, with the
+sentence of each passage that matches best.
+"""
 
-import math
-import re
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from core.retrieval import lexical
+from core.retrieval.lexical import Query, Turn
+from core.retrieval.meaning import Meaning
+from core.store import full_text
 from core.store.database import Database
 from core.store.documents import DocumentStore
-from core.store.full_text import Match, match
-from core.text import best_sentence, content_terms, other_number, terms
+from core.text import best_sentence, content_terms, stem, terms
 from core.types import Block, Context, Passage, Scope
 
 MAX_CANDIDATES = 50
-"""At most so many matching passages are looked at, and counted in ``Context.n_found``."""
+"""At most so many passages are counted in ``Context.n_found``."""
 
-_FEW_TERMS = 4
-_REFERS_BACK = re.compile(
-    r"^\s*(?:and|or|but|so|und|aber|et|mais|y|e|pero)\b"
-    r"|\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|there|one|ones|former|latter|same|else"
-    r"|first|second|third|last|next|other|another|more)\b"
-    r"|[它他她这那其彼]|それ|これ|その|この|그것|이것|\b(?:هو|هي|هذا|هذه|ذلك|تلك)\b",
-    re.IGNORECASE,
-)
+_LOOKED_AT = 120
+"""So many candidates of each kind are ranked."""
+_FROM_HISTORY = 60
+_RANK_OFFSET = 60
+"""The usual constant of reciprocal rank fusion: how little first and second place differ."""
+_MEANS_IT = 0.35
+"""Cosine from which on a block that holds no word of the question is taken for an answer to it."""
+_KEPT_FREQUENCIES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A block that was found."""
+
+    id: str
+    text: str
+    n_tokens: int
+    """Estimated."""
+    score: float
 
 
 class Searcher:
     """Searches the library through the connection of the thread that made it."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, meaning: Meaning | None = None) -> None:
+        """Without ``meaning`` it searches by words alone."""
         self._db = db
         self._documents = DocumentStore(db)
+        self._meaning = meaning
+        self._frequencies: dict[str, int] = {}
+        self._n_blocks = 0
 
     def search(
         self,
@@ -39,82 +59,141 @@ class Searcher:
         scope: Scope,
         limit: int,
         token_budget: int,
-        history: Sequence[str] = (),
+        history: Sequence[Turn] = (),
+        cached: Collection[str] = (),
+        cache_margin: float = 0.0,
     ) -> Context:
-        """The blocks within ``scope`` that match ``question`` best (BM25), best first.
+        """The blocks within ``scope`` that answer ``question`` best, best first.
 
-        ``n_found`` counts the blocks that hold a word of the question, up to ``MAX_CANDIDATES``. Of these
-        the best ``limit`` that fit ``token_budget`` (estimated tokens) together are returned; one that
-        does not fit is passed over for smaller ones after it. ``history`` holds the earlier questions of
-        the conversation, the newest last; it helps a question that means nothing without it ("and the
-        second one?"). If no block holds a word of the question, the beginnings of the documents in
-        ``scope`` stand in (``is_opening``), unless they are more than ``limit``. An empty library or
-        question gives an empty context.
+        The best ``limit`` that fit ``token_budget`` (estimated tokens) together are returned; one that does
+        not fit is passed over for smaller ones after it. ``history`` holds the earlier turns of the
+        conversation, the newest last; it helps a question that means little without it ("and the second
+        one?"). If no block holds a word of the question or means it, the beginnings of the documents in
+        ``scope`` stand in (``is_opening``), unless they are more than ``limit``. An empty library or question
+        gives an empty context.
+
+        ``cached`` are ids of blocks whose prefill would be saved: one of them is chosen before a block that
+        is better by less than ``cache_margin`` of its score. The order stays that of relevance.
         """
         started = time.perf_counter()
-        wanted = [self._as_written(term, scope) for term in query_terms(question, history)]
-        found = match(self._db, wanted, scope, MAX_CANDIDATES)
-        is_opening = not found and bool(wanted)
+        query = lexical.query(question, history)
+        found = self.ranked(query, question, scope, history)
+        is_opening = not found and bool(query.weights)
         if is_opening:  # "what is this about?"
-            found = [Match(*opening, score=0.0) for opening in self._documents.openings(scope, limit)]
-        chosen = _within_budget(found, limit, token_budget)
-        places = self._documents.places_of([candidate.block_id for candidate in chosen], scope)
-        weights = _weights(wanted, chosen)
+            openings = self._documents.openings(scope, limit)
+            found = [_Found(id_, text, n_tokens, 0.0) for id_, text, n_tokens in openings]
+        chosen = _within_budget(_preferring(found, cached, cache_margin), limit, token_budget)
+        chosen.sort(key=lambda one: -one.score)
+        places = self._documents.places_of([one.id for one in chosen], scope)
+        idfs = {word: self._idf(word) for word in query.own}
         passages = []
-        for candidate in chosen:
-            if candidate.block_id in places:  # else removed by another thread a moment ago
-                start, end = best_sentence(candidate.text, wanted, weights=weights)
+        for one in chosen:
+            if one.id in places:  # else removed by another thread a moment ago
+                start, end = self._quote(one.text, question, idfs)
                 passages.append(
                     Passage(
-                        block=Block(candidate.block_id, candidate.text),
-                        places=places[candidate.block_id],
-                        score=candidate.score,
-                        quote=candidate.text[start:end],
+                        block=Block(one.id, one.text),
+                        places=places[one.id],
+                        score=one.score,
+                        quote=one.text[start:end],
                         quote_start=start,
                     )
                 )
         elapsed_ms = (time.perf_counter() - started) * 1000
-        return Context(tuple(passages), len(found), elapsed_ms, is_opening and bool(passages))
+        return Context(
+            tuple(passages), min(len(found), MAX_CANDIDATES), elapsed_ms, is_opening and bool(passages)
+        )
 
-    def _as_written(self, term: str, scope: Scope) -> str:
-        """The term, or its plural or singular where only that stands in the documents.
-
-        Only then: looking for both at once cost 1.7 points of evidence recall on a library of 320 documents.
+    def ranked(self, query: Query, question: str, scope: Scope, history: Sequence[Turn] = ()) -> list[_Found]:
+        """All candidates, best first; equal ones by block id, so that the order does not depend on when a
+        file was added.
         """
-        other = other_number(term)
-        if other and not match(self._db, [term], scope, 1) and match(self._db, [other], scope, 1):
-            return other
-        return term
+        with_words = self._with_words(query, scope)
+        by_meaning = self._by_meaning(question, scope, history)
+        blocks = self._documents.blocks(list({*with_words, *by_meaning}))
+        by_words = self._by_words(query, with_words, blocks)
+        if not by_words:
+            by_meaning = {rowid: cosine for rowid, cosine in by_meaning.items() if cosine >= _MEANS_IT}
+        scores: dict[int, float] = {}
+        for ranking in (by_words, by_meaning):
+            for rank, rowid in enumerate(ranking, start=1):
+                scores[rowid] = scores.get(rowid, 0.0) + 1 / (_RANK_OFFSET + rank)
+        found = [_Found(*blocks[rowid], score) for rowid, score in scores.items() if rowid in blocks]
+        return sorted(found, key=lambda one: (-one.score, one.id))
+
+    def _with_words(self, query: Query, scope: Scope) -> list[int]:
+        """Rowids of blocks that hold words looked for, each once."""
+        self._count_again_if_changed()
+
+        def wanted(words: Iterable[str]) -> list[tuple[str, int]]:
+            by_worth = sorted(words, key=lambda word: -self._idf(word) * query.weights[word])
+            return [(word, self._frequency(word)) for word in by_worth]
+
+        own = query.own
+        found = full_text.candidates(self._db, wanted(own), scope, _LOOKED_AT)
+        if len(own) < len(query.weights):
+            found += full_text.candidates(self._db, wanted(query.weights), scope, _FROM_HISTORY)
+        return list(dict.fromkeys(found))
+
+    def _by_words(
+        self, query: Query, rowids: Sequence[int], blocks: Mapping[int, tuple[str, str, int]]
+    ) -> list[int]:
+        """The same, best first (BM25)."""
+        idfs = {word: self._idf(word) for word in query.weights}
+        scores = [
+            (-lexical.score(query, idfs, words, blocks[rowid][2]), blocks[rowid][0], rowid)
+            for rowid, words in full_text.indexed(self._db, rowids).items()
+            if rowid in blocks
+        ]
+        return [rowid for _, _, rowid in sorted(scores)]
+
+    def _by_meaning(self, question: str, scope: Scope, history: Sequence[Turn]) -> dict[int, float]:
+        """Rowids by cosine, best first; none where no vectors are."""
+        if self._meaning is None:
+            return {}
+        within = None
+        if scope.document_ids or scope.collection_id is not None:
+            within = np.array(self._documents.rowids_in(scope), np.int64)
+        text = " ".join([*(turn.question for turn in history[-1:]), question])
+        rowids, cosines = self._meaning.nearest(text, _LOOKED_AT, within)
+        return dict(zip(rowids.tolist(), cosines.tolist(), strict=True))
+
+    def _quote(self, text: str, question: str, idfs: Mapping[str, float]) -> tuple[int, int]:
+        wanted = content_terms(question) or terms(question)
+        weights = {term: idfs.get(stem(term), 0.0) for term in wanted}
+        return best_sentence(text, wanted, weights=weights)
+
+    def _idf(self, word: str) -> float:
+        return lexical.idf(self._n_blocks, self._frequency(word))
+
+    def _frequency(self, word: str) -> int:
+        found = self._frequencies.get(word)
+        if found is None:
+            if len(self._frequencies) >= _KEPT_FREQUENCIES:
+                self._frequencies.clear()
+            found = self._frequencies[word] = full_text.frequency(self._db, word)
+        return found
+
+    def _count_again_if_changed(self) -> None:
+        n_blocks = full_text.n_blocks(self._db)
+        if n_blocks != self._n_blocks:
+            self._frequencies.clear()
+            self._n_blocks = n_blocks
 
 
-def query_terms(question: str, history: Sequence[str] = ()) -> list[str]:
-    """What to look for. For a question that refers back, its own terms count twice and the terms of the
-    last two questions once.
-    """
-    # A question of stop words only ("to be or not to be") is looked for as it is.
-    own = content_terms(question) or list(dict.fromkeys(terms(question)))
-    refers_back = len(own) <= 1 or (len(own) <= _FEW_TERMS and _REFERS_BACK.search(question))
-    if not history or not refers_back:
-        return own
-    earlier = [term for asked in reversed(history[-2:]) for term in content_terms(asked)]
-    return own + own + [term for term in dict.fromkeys(earlier) if term not in own]
+def _preferring(found: Sequence[_Found], cached: Collection[str], margin: float) -> list[_Found]:
+    if not cached or margin <= 0:
+        return list(found)
+    return sorted(found, key=lambda one: -one.score * (1 + margin * (one.id in cached)))
 
 
-def _within_budget(found: Sequence[Match], limit: int, token_budget: int) -> list[Match]:
-    chosen: list[Match] = []
+def _within_budget(found: Sequence[_Found], limit: int, token_budget: int) -> list[_Found]:
+    chosen: list[_Found] = []
     left = token_budget
-    for candidate in found:
+    for one in found:
         if len(chosen) == limit:
             break
-        if candidate.n_tokens_est <= left:
-            chosen.append(candidate)
-            left -= candidate.n_tokens_est
+        if one.n_tokens <= left:
+            chosen.append(one)
+            left -= one.n_tokens
     return chosen
-
-
-def _weights(wanted: Sequence[str], chosen: Sequence[Match]) -> dict[str, float]:
-    """How much each term says: the fewer of the passages hold it, the more."""
-    held: Counter[str] = Counter()
-    for candidate in chosen:
-        held.update(set(terms(candidate.text)).intersection(wanted))
-    return {term: math.log(1 + (len(chosen) + 1) / (held[term] + 0.5)) for term in wanted}

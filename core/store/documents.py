@@ -233,6 +233,18 @@ class DocumentStore:
         )
         return row is not None and row[0] > 0 and row[0] == row[1]
 
+    def blocks(self, rowids: Sequence[int]) -> dict[int, tuple[str, str, int]]:
+        """Id, text and estimated tokens of blocks, by rowid; those that are gone are left out."""
+        sql = "SELECT rowid, id, text, n_tokens_est FROM blocks WHERE rowid IN (?*)"
+        rows = self._db.rows_in(sql, rowids)
+        return {rowid: (id_, text, n_tokens) for rowid, id_, text, n_tokens in rows}
+
+    def rowids_in(self, scope: Scope) -> list[int]:
+        """Rowids of the blocks of the documents in ``scope``."""
+        inside, parameters = documents_in(scope)
+        where = f"WHERE document_id {inside}" if inside else ""
+        return [row[0] for row in self._db.rows(f"SELECT DISTINCT block FROM places {where}", parameters)]
+
     def openings(self, scope: Scope, limit: int) -> list[tuple[str, str, int]]:
         """Id, text and estimated tokens of the first block of each document in ``scope``, the latest first.
 

@@ -1,41 +1,34 @@
 """The full text index (FTS5): what goes in, what comes out, and that removed text is gone.
 
-The indexed column holds terms (``core.text.terms``), one space between them, so that SQLite's tokenizer
+The indexed column holds stems of terms (``core.text``), one space between them, so that SQLite's tokenizer
 finds the same words in any script as the question has. Nothing of a question reaches FTS5's query
-language unquoted.
+language unquoted. FTS5 finds candidates; what they are worth is counted in ``core.retrieval.lexical``.
 """
 
 # ruff: noqa: S608
 # The statement is put together from our own names; values are always parameters.
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from core.store.database import Database
 from core.store.scopes import documents_in
-from core.text import terms
+from core.text import stem, terms
 from core.types import Scope
 
-_MAX_TERMS = 64
-"""Of a question that is a pasted page the first terms say what it is about; each one costs time."""
+_ROWS_PER_QUERY = 20_000
+"""Postings that one query reads: a word that stands in every second block says little and costs most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A block that holds at least one of the terms looked for."""
-
-    block_id: str
-    text: str
-    n_tokens_est: int
-    score: float
-    """BM25, higher is better; comparable within one query only."""
+def stems(text: str) -> list[str]:
+    """The terms of a text as they are indexed and looked for."""
+    return [stem(term) for term in terms(text)]
 
 
 def insert(db: Database, blocks: Iterable[tuple[int, str]]) -> None:
     """Index blocks given as (rowid, text)."""
     db.run_many(
         "INSERT INTO blocks_fts (rowid, text) VALUES (?, ?)",
-        ((rowid, " ".join(terms(text))) for rowid, text in blocks),
+        ((rowid, " ".join(stems(text))) for rowid, text in blocks),
     )
 
 
@@ -53,23 +46,47 @@ def purge(db: Database) -> None:
         db.run("INSERT INTO blocks_fts (blocks_fts) VALUES ('optimize')")
 
 
-def match(db: Database, wanted: Sequence[str], scope: Scope, limit: int) -> list[Match]:
-    """The best blocks within ``scope`` that hold any of ``wanted`` (terms of ``core.text``), best first.
+def n_blocks(db: Database) -> int:
+    """How many blocks there are, or a little more where some were removed."""
+    row = db.row("SELECT coalesce(max(rowid), 0) FROM blocks")
+    return 0 if row is None else int(row[0])
 
-    A term that is given twice counts twice. Equal scores are ordered by block id, so that the order
-    does not depend on when a file was added.
+
+def frequency(db: Database, word: str) -> int:
+    """In how many blocks it stands."""
+    db.run(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.frequencies USING fts5vocab ('main', 'blocks_fts', 'row')"
+    )
+    row = db.row("SELECT doc FROM temp.frequencies WHERE term = ?", [word])
+    return 0 if row is None else int(row[0])
+
+
+def candidates(db: Database, wanted: Sequence[tuple[str, int]], scope: Scope, limit: int) -> list[int]:
+    """Rowids of the best blocks within ``scope`` that hold any of the stems, best first.
+
+    ``wanted`` holds stems and in how many blocks each stands, the ones that count most first; so many of them
+    are looked for as together stand in 20,000 blocks. Equal scores are ordered by rowid.
     """
-    if not wanted or limit <= 0:
+    taken: list[str] = []
+    n_rows = 0
+    for word, n in wanted:
+        if not n or (taken and n_rows + n > _ROWS_PER_QUERY):
+            continue
+        taken.append(word)
+        n_rows += n
+    if not taken or limit <= 0:
         return []
-    query = " OR ".join('"' + term.replace('"', '""') + '"' for term in wanted[:_MAX_TERMS])
+    query = " OR ".join('"' + word.replace('"', '""') + '"' for word in taken)
     inside, parameters = documents_in(scope)
     # The plus keeps SQLite from searching once for every block of the scope.
     within = f"AND +rowid IN (SELECT block FROM places WHERE document_id {inside})" if inside else ""
     rows = db.rows(
-        "SELECT blocks.id, blocks.text, blocks.n_tokens_est, -found.rank FROM"
-        " (SELECT rowid, rank FROM blocks_fts"
-        f" WHERE blocks_fts MATCH ? {within} ORDER BY rank LIMIT ?) AS found"
-        " JOIN blocks ON blocks.rowid = found.rowid ORDER BY found.rank, blocks.id",
+        f"SELECT rowid FROM blocks_fts WHERE blocks_fts MATCH ? {within} ORDER BY rank LIMIT ?",
         (query, *parameters, limit),
     )
-    return [Match(*row) for row in rows]
+    return [row[0] for row in rows]
+
+
+def indexed(db: Database, rowids: Sequence[int]) -> dict[int, str]:
+    """The stems of blocks, in order, one space between them."""
+    return dict(db.rows_in("SELECT rowid, text FROM blocks_fts WHERE rowid IN (?*)", rowids))

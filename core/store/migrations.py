@@ -8,6 +8,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+from core.text import stem, terms
+
 SET_NAME = "slipstream"
 
 _M001 = (
@@ -161,7 +163,37 @@ def m002_collections(db: Any) -> None:
         db.conn.execute(statement)
 
 
-_ALL: tuple[Callable[[Any], None], ...] = (m001_first_schema, m002_collections)
+_M005 = (
+    # What an embedder made of a block; numbers are never used again, so that what is held in memory of one
+    # that is gone cannot be taken for another.
+    """
+    CREATE TABLE block_vectors (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        block INTEGER NOT NULL REFERENCES blocks (rowid) ON DELETE CASCADE,
+        embedder_id TEXT NOT NULL,
+        scales BLOB NOT NULL,               -- float32, little endian, one a window
+        vectors BLOB NOT NULL,              -- int8, window by window
+        UNIQUE (embedder_id, block)
+    )""",
+    "CREATE INDEX block_vectors_block ON block_vectors (block)",
+)
+
+
+def m005_meaning(db: Any) -> None:
+    """Vectors; and the full text index holds stems from here on."""
+    for statement in _M005:
+        db.conn.execute(statement)
+    db.conn.execute("DELETE FROM blocks_fts")
+    db.conn.executemany(
+        "INSERT INTO blocks_fts (rowid, text) VALUES (?, ?)",
+        (
+            (rowid, " ".join(map(stem, terms(text))))
+            for rowid, text in db.conn.execute("SELECT rowid, text FROM blocks").fetchall()
+        ),
+    )
+
+
+_ALL: tuple[Callable[[Any], None], ...] = (m001_first_schema, m002_collections, m005_meaning)
 
 NAMES = tuple(migration.__name__ for migration in _ALL)
 """Every migration, oldest first."""

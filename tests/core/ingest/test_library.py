@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from word_search import texts_with
 
 from core.errors import StoreError
 from core.ingest import library
 from core.store.database import open_database
 from core.store.documents import DocumentStore
-from core.store.full_text import match
 from core.types import Block, DocumentStatus, Scope
 
 LONG = "\n\n".join(
@@ -58,8 +58,8 @@ def test_a_changed_file_replaces_its_blocks(tmp_path, db, read):
     read(tmp_path)
     (tmp_path / "a.txt").write_text("the giraffe, a longer animal\n")
     assert read(tmp_path).n_changed == 1
-    assert match(db, ["zebra"], Scope(), 5) == []
-    assert len(match(db, ["giraffe"], Scope(), 5)) == 1
+    assert texts_with(db, ["zebra"]) == []
+    assert len(texts_with(db, ["giraffe"])) == 1
     assert len(statuses(db)) == 1
 
 

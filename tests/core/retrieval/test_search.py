@@ -2,8 +2,11 @@ import threading
 
 import pytest
 
+from core.engine.embedder import Embedder, EmbedderContext
 from core.ingest.library import ingest
-from core.retrieval.search import Searcher, query_terms
+from core.retrieval.lexical import Turn
+from core.retrieval.meaning import Meaning, embed_missing
+from core.retrieval.search import Searcher
 from core.store.database import open_database
 from core.types import Scope
 
@@ -79,21 +82,15 @@ def test_nothing_asked_or_nothing_there(searcher, tmp_path):
 
 
 def test_a_question_of_stop_words_is_looked_for_as_it_is(searcher):
-    assert query_terms("to be or not to be") == ["to", "be", "or", "not"]
     assert "rivers.txt" in titles(search(searcher, "what is of"))
 
 
 def test_a_follow_up_uses_the_conversation(searcher):
-    asked = ["How much is the deposit of the lease?"]
+    asked = [Turn("How much is the deposit of the lease?")]
     assert search(searcher, "and when is it due?", history=asked).passages[0].place.title == "lease.md"
-    assert query_terms("and when is it due?", asked) == ["due", "due", "deposit", "lease"]
-    assert query_terms("Who?", asked)[-1] == "lease"
-
-
-def test_a_question_of_its_own_does_not(searcher):
-    asked = ["How much is the deposit of the lease?"]
-    own = query_terms("What is the highest mountain of Africa?")
-    assert query_terms("What is the highest mountain of Africa?", asked) == own
+    assert titles(search(searcher, "Who?", history=asked))[0] == "lease.md"
+    own = search(searcher, "What is the highest mountain of Africa?", history=asked)
+    assert titles(own)[0] == "mountains.txt"
 
 
 def test_the_order_does_not_depend_on_when_files_were_added(tmp_path):
@@ -123,6 +120,41 @@ def test_a_question_whose_words_stand_nowhere_gets_the_beginnings(searcher):
     assert not search(searcher, "Africa").is_opening
 
 
-def test_a_plural_finds_its_singular_where_only_that_stands(searcher):
+def test_a_plural_finds_its_singular(searcher):
     assert titles(search(searcher, "Which leases?")) == ["lease.md"]
-    assert query_terms("Which leases?") == ["leases"]
+
+
+def test_what_is_cached_comes_in_only_within_the_margin_and_keeps_its_rank(searcher):
+    best, second = search(searcher, "longest river Africa").passages
+    cached = {second.block.id}
+
+    def one(margin):
+        found = search(searcher, "longest river Africa", limit=1, cached=cached, cache_margin=margin)
+        return found.passages[0].block.id
+
+    gap = best.score / second.score - 1
+    assert one(0.0) == one(gap * 0.9) == best.block.id
+    assert one(gap * 1.1) == second.block.id
+    both = search(searcher, "longest river Africa", cached=cached, cache_margin=10.0)
+    assert [passage.block.id for passage in both.passages] == [best.block.id, second.block.id]
+
+
+@pytest.mark.model
+def test_what_is_meant_is_found_without_its_words(searcher, real_embedder):
+    embedder = Embedder(real_embedder)
+    context = EmbedderContext(embedder, 1)
+    embed_missing(embedder, context, searcher._db, wait=lambda: None, progress=lambda *_: None)
+    meaning = Meaning(embedder, searcher._db)
+    searcher = Searcher(searcher._db, meaning)
+    assert (
+        search(searcher, "How much money must someone renting the flat hand over?").passages[0].place.title
+        == "lease.md"
+    )
+    found = search(searcher, "peaks and summits")
+    assert titles(found)[0] == "mountains.txt"
+    assert not found.is_opening
+    assert search(searcher, "Summarize everything").is_opening
+    river = search(searcher, "longest river of Africa").passages[0].place.document_id
+    assert titles(search(searcher, "peaks and summits", scope=Scope(frozenset({river})))) == ["rivers.txt"]
+    for part in (meaning, context, embedder):
+        part.close()

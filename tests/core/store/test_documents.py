@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from word_search import texts_with
 
 from core.store.conversations import ConversationStore
 from core.store.documents import DocumentStore, NewBlock, NewDocument
-from core.store.full_text import match
 from core.store.token_cache import TokenCache
 from core.types import Block, DocumentStatus, Scope
 
@@ -59,8 +59,8 @@ def test_a_new_version_keeps_its_id_and_drops_what_it_no_longer_holds(db, store)
     new = store.save(document("/a/one.txt", "kept", "added"))
     assert new.id == old.id
     assert {text for (text,) in db.rows("SELECT text FROM blocks")} == {"kept", "added"}
-    assert match(db, ["dropped"], Scope(), 5) == []
-    assert [found.text for found in match(db, ["added"], Scope(), 5)] == ["added"]
+    assert texts_with(db, ["dropped"]) == []
+    assert texts_with(db, ["added"]) == ["added"]
 
 
 def test_pages(store):
@@ -119,7 +119,7 @@ def test_a_removed_document_is_gone_from_the_disk(data_dir, db, store, an_answer
     for form in (word, word.lower()):
         assert form.encode() not in stored_bytes(data_dir)
     assert kept.id in [found.id for found in store.list_documents()]
-    assert match(db, ["xylophagous"], Scope(), 5) == []
+    assert texts_with(db, ["xylophagous"]) == []
     assert TokenCache(db).get([block.id], "tokenizer") == {}
     (turn,) = conversations.turns(conversation)
     assert (turn.answer.passages[0].block.text, turn.answer.passages[0].quote) == ("", "")

@@ -1,7 +1,8 @@
 import pytest
+from word_search import texts_with
 
 from core.store.documents import DocumentStore, NewBlock, NewDocument
-from core.store.full_text import match
+from core.store.full_text import candidates, frequency, stems
 from core.text import content_terms
 from core.types import Block, Scope
 
@@ -44,15 +45,30 @@ def filled(db):
     ],
 )
 def test_any_script_and_any_punctuation(filled, question, found):
-    assert match(filled, content_terms(question), Scope(), 3)[0].text == TEXTS[found]
+    assert texts_with(filled, content_terms(question))[0] == TEXTS[found]
 
 
 def test_scope_and_limit(filled):
     ids = {text: number for number, text in enumerate(TEXTS, start=1)}
     wanted = ["cafe", "模型"]
-    assert len(match(filled, wanted, Scope(), 9)) == 2
-    assert len(match(filled, wanted, Scope(), 1)) == 1
+    assert len(texts_with(filled, wanted)) == 2
+    assert len(texts_with(filled, wanted, limit=1)) == 1
     only = Scope(frozenset({ids[TEXTS[4]]}))
-    assert [found.text for found in match(filled, wanted, only, 9)] == [TEXTS[4]]
-    assert match(filled, [], Scope(), 9) == []
-    assert len(match(filled, wanted, Scope(frozenset(range(1, 5000))), 9)) == 2
+    assert texts_with(filled, wanted, only) == [TEXTS[4]]
+    assert texts_with(filled, []) == []
+    assert len(texts_with(filled, wanted, Scope(frozenset(range(1, 5000))))) == 2
+
+
+def test_what_is_indexed_and_how_often_it_stands(filled):
+    assert stems("The causes caused leases") == ["the", "caus", "caus", "leas"]
+    assert frequency(filled, stems("situated")[0]) == 0
+    assert frequency(filled, "cafe") == 1
+
+
+def test_common_words_are_left_out_where_rare_ones_are_there(filled):
+    """A word in every block says nothing and costs most; alone it is looked for all the same."""
+    many = 1_000_000
+    rare = candidates(filled, [("cafe", 1), ("模型", many)], Scope(), 9)
+    assert len(rare) == 1
+    assert len(candidates(filled, [("模型", many)], Scope(), 9)) == 1
+    assert candidates(filled, [("nowhere", 0)], Scope(), 9) == []

@@ -20,6 +20,7 @@ def test_tables_and_columns(db):
     }
     assert list(columns) == [
         "block_tokens",
+        "block_vectors",
         "blocks",
         "blocks_fts",
         "collections",

@@ -1,0 +1,140 @@
+"""Finding by meaning, as the service runs it: the embedder, the thread that embeds blocks, and when it rests.
+
+Blocks get their vectors on a thread of their own, after they can be found by their words; it rests while a
+question is answered, and goes on where it stopped after a restart. Questions are embedded where they are
+searched, in a context of their own, so that they wait for nothing.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core import jit
+from core.config import Settings
+from core.engine.model_files import embedded_embedder, total_memory
+from core.errors import Cancelled, SlipstreamError
+from core.store.database import Database
+from core.types import EmbeddingProgress
+from core.worker import Worker
+
+if TYPE_CHECKING:
+    from core.engine.embedder import Embedder, EmbedderContext
+    from core.retrieval.meaning import Meaning
+
+_log = logging.getLogger(__name__)
+_REST_S = 0.05
+_PROGRESS_EVERY_S = 0.5
+_LEAST_MEMORY = 3 << 30
+"""``auto`` does without on a machine with less memory in bytes, or a single core."""
+
+
+class Embedding:
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: Settings,
+        *,
+        rests: Callable[[], bool],
+        tell: Callable[[EmbeddingProgress], None],
+        report: Callable[[SlipstreamError], None],
+    ) -> None:
+        """``rests`` says whether something more urgent is going on; ``tell`` and ``report`` are called on the
+        embedding thread.
+        """
+        self._rests = rests
+        self._tell = tell
+        self._closing = threading.Event()
+        self._embedder: Embedder | None = None
+        self._context: EmbedderContext | None = None
+        self._queued = threading.Event()
+        self._told_s = 0.0
+        self._worker = Worker("embedding", data_dir, report)
+        if (path := _wanted(settings)) is not None:
+            self._worker.put(lambda: self._load(path))
+            self.wake()
+
+    def wake(self) -> None:
+        """There may be blocks without vectors."""
+        if not self._queued.is_set():
+            self._queued.set()
+            self._worker.put(self._run)
+
+    def meaning(self, db: Database) -> "Meaning | None":
+        """For the thread of ``db``; None as long as there is no embedder."""
+        if self._embedder is None:
+            return None
+        from core.retrieval.meaning import Meaning
+
+        return Meaning(self._embedder, db)
+
+    def close(self) -> None:
+        """Stop, once every ``Meaning`` is closed. Waits."""
+        self._closing.set()
+        self._worker.stop()
+        self._worker.join()
+        if self._context is not None:
+            self._context.close()
+        if self._embedder is not None:
+            self._embedder.close()
+
+    def _load(self, path: Path) -> None:
+        jit.ensure_compiled(self._closing)
+        if not self._closing.is_set():
+            from core.engine.embedder import Embedder
+
+            self._embedder = Embedder(path)
+
+    def _run(self) -> None:
+        self._queued.clear()
+        if self._embedder is None or self._closing.is_set():
+            return
+        from core.engine.embedder import EmbedderContext
+        from core.retrieval.meaning import embed_missing
+
+        if self._context is None:
+            self._context = EmbedderContext(self._embedder, max(1, (os.cpu_count() or 2) // 2))
+        started = time.monotonic()
+        n_before: int | None = None
+        rested_s = 0.0
+
+        def wait() -> None:
+            nonlocal rested_s
+            begun = time.monotonic()
+            while self._rests() and not self._closing.wait(_REST_S):
+                pass
+            rested_s += time.monotonic() - begun
+            if self._closing.is_set():
+                raise Cancelled
+
+        def progress(n_done: int, n_blocks: int) -> None:
+            nonlocal n_before
+            n_before = n_done if n_before is None else n_before
+            now = time.monotonic()
+            if now - self._told_s < _PROGRESS_EVERY_S and n_done < n_blocks:
+                return
+            self._told_s = now
+            seconds = now - started - rested_s
+            rate = (n_done - n_before) / seconds if seconds > 0 else 0.0
+            self._tell(EmbeddingProgress(n_done, n_blocks, rate))
+
+        try:
+            embed_missing(self._embedder, self._context, self._worker.db, wait=wait, progress=progress)
+        except Cancelled:
+            _log.debug("embedding was stopped")
+
+
+def _wanted(settings: Settings) -> Path | None:
+    """The embedder to use, or None where there is none or the machine is too weak for it.
+
+    Raises nothing: a file that is missing is reported when it is loaded.
+    """
+    if settings.find_by_meaning == "off":
+        return None
+    weak = 0 < total_memory() < _LEAST_MEMORY or (os.cpu_count() or 1) < 2
+    if settings.find_by_meaning == "auto" and weak and not settings.embedder:
+        return None
+    return Path(settings.embedder).expanduser() if settings.embedder else embedded_embedder()

@@ -1,0 +1,98 @@
+"""What a question looks for, and how well the words of a block answer it. Pure.
+
+BM25 over stems, with two additions: words that stand side by side in the question count again where they do
+so in a block, and a question of a conversation also looks, more faintly, for the words of those before it.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from core.text import content_terms, stem, terms
+
+_K1 = 0.9
+_B = 0.4
+"""Blocks are of like size and a long one is no worse: less is made of length than for whole documents."""
+_TYPICAL_TOKENS = 360
+_PAIR = 0.5
+"""Weight of two words side by side."""
+_PER_TURN = 0.4
+"""Weight of the words of a question before this one, once more for each turn back."""
+_FROM_ANSWER = 0.05
+"""Weight of a word of the answer before."""
+_TURNS = 3
+_MOST_TERMS = 64
+"""Of a question that is a pasted page the first terms say what it is about; each one costs time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was asked and answered before."""
+
+    question: str
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is looked for, by stem."""
+
+    weights: Mapping[str, float]
+    """1 for the question's own, less for what comes from earlier turns; the question's own come first."""
+    pairs: tuple[tuple[str, str], ...]
+    """The question's own words that stand side by side."""
+
+    @property
+    def own(self) -> list[str]:
+        return [stem for stem, weight in self.weights.items() if weight == 1.0]
+
+
+def query(question: str, history: Sequence[Turn] = ()) -> Query:
+    """What to look for. ``history`` holds the earlier turns of the conversation, the newest last."""
+    # A question of stop words only ("to be or not to be") is looked for as it is.
+    own = list(dict.fromkeys(map(stem, content_terms(question) or terms(question))))[:_MOST_TERMS]
+    weights = dict.fromkeys(own, 1.0)
+    for back, turn in enumerate(reversed(history[-_TURNS:]), start=1):
+        for word in _distinct(turn.question):
+            weights.setdefault(word, _PER_TURN**back)
+    if history:
+        for word in _distinct(history[-1].answer):
+            weights.setdefault(word, _FROM_ANSWER)
+    words = [stem(term) for term in terms(question)]
+    kept = set(own)
+    side_by_side = (pair for pair in pairwise(words) if pair[0] in kept and pair[1] in kept)
+    return Query(weights, tuple(dict.fromkeys(side_by_side)))
+
+
+def idf(n_blocks: int, n_holding: int) -> float:
+    """How much a stem says that stands in ``n_holding`` of the blocks."""
+    return math.log(1 + (max(n_blocks, n_holding) - n_holding + 0.5) / (n_holding + 0.5))
+
+
+def score(query: Query, idfs: Mapping[str, float], words: str, n_tokens: int) -> float:
+    """How well a block answers: BM25 by weight.
+
+    ``words`` are its stems in order, one space between them; ``n_tokens`` is its estimated length. ``idfs``
+    has every stem of the query. A pair says as much as the rarer of its two words and half of the other.
+    """
+    norm = _K1 * (1 - _B + _B * n_tokens / _TYPICAL_TOKENS)
+    # Counted in the text as it is: ten times as quick as cutting it into words. Of a word that follows itself
+    # every second one is seen.
+    padded = f" {words} "
+    total = 0.0
+    for word, weight in query.weights.items():
+        if n := padded.count(f" {word} "):
+            total += weight * idfs[word] * n * (_K1 + 1) / (n + norm)
+    for one, two in query.pairs:
+        if n := padded.count(f" {one} {two} "):
+            total += _PAIR * _pair_idf(idfs[one], idfs[two]) * n * (_K1 + 1) / (n + norm)
+    return total
+
+
+def _pair_idf(one: float, two: float) -> float:
+    return max(one, two) + min(one, two) / 2
+
+
+def _distinct(text: str) -> list[str]:
+    return list(dict.fromkeys(map(stem, content_terms(text))))[:_MOST_TERMS]

@@ -1,0 +1,63 @@
+"""Which blocks mean what a question means: its vector against those of all blocks."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.engine.embedder import Embedder, EmbedderContext
+from core.retrieval.vector_index import VectorIndex
+from core.store.database import Database
+from core.store.vectors import VectorStore
+
+_BLOCKS_A_TIME = 8
+_QUERY_THREADS = 2
+
+
+class Meaning:
+    """Finds by meaning, through the connection of the thread that made it."""
+
+    def __init__(self, embedder: Embedder, db: Database) -> None:
+        self._context = EmbedderContext(embedder, _QUERY_THREADS)
+        self._index = VectorIndex(VectorStore(db, embedder.id, embedder.n_dims))
+
+    def close(self) -> None:
+        self._context.close()
+
+    def refresh(self) -> None:
+        """Take over the vectors made and removed meanwhile; the first time that means reading all."""
+        self._index.refresh()
+
+    def nearest(
+        self, text: str, limit: int, within: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rowids of the blocks nearest to a text, the nearest first, and their cosines.
+
+        None as long as no block has a vector.
+        """
+        self._index.refresh()
+        if not len(self._index):
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        return self._index.nearest(self._context.query(text), limit, within)
+
+
+def embed_missing(
+    embedder: Embedder,
+    context: EmbedderContext,
+    db: Database,
+    *,
+    wait: Callable[[], None],
+    progress: Callable[[int, int], None],
+) -> None:
+    """Give every block that has none its vectors, a few at a time: what is done stays done.
+
+    ``wait`` is called before each step of the model, to let others go first or to raise Cancelled;
+    ``progress`` is told how many blocks have vectors, and how many there are.
+    """
+    store = VectorStore(db, embedder.id, embedder.n_dims)
+    after = 0
+    while rows := store.missing(after, _BLOCKS_A_TIME):
+        vectors, owners = context.passages([text for _, _, text in rows], wait)
+        store.add([(rowid, id_, vectors[owners == index]) for index, (rowid, id_, _) in enumerate(rows)])
+        after = rows[-1][0]
+        progress(*store.count())
