@@ -14,7 +14,7 @@ from core.types import EmbeddingProgress
 def data_dir(tmp_path):
     folder = tmp_path / "files"
     folder.mkdir()
-    for number in range(12):
+    for number in range(40):
         (folder / f"{number}.txt").write_text(f"Text number {number}. " + "word " * 300)
     with open_database(tmp_path / "data") as db:
         ingest([folder], db, cancel=threading.Event(), progress=lambda _: None)
@@ -82,10 +82,10 @@ def test_closed_in_the_middle_it_goes_on_where_it_stopped(data_dir, tiny_embedde
 
     def rests():
         steps.append(1)
-        return len(steps) > 40  # from then on for ever
+        return len(steps) > 20  # from then on for ever
 
     embedding = open_embedding(data_dir, first, tiny_embedder, rests=rests)
-    wait_for(lambda: len(steps) > 41)
+    wait_for(lambda: len(steps) > 21)
     embedding.close()
     n_before = n_vectors(data_dir)
     assert n_before > 0
