@@ -82,10 +82,10 @@ def test_closed_in_the_middle_it_goes_on_where_it_stopped(data_dir, tiny_embedde
 
     def rests():
         steps.append(1)
-        return len(steps) > 20  # from then on for ever
+        return len(steps) > 45  # from then on for ever
 
     embedding = open_embedding(data_dir, first, tiny_embedder, rests=rests)
-    wait_for(lambda: len(steps) > 21)
+    wait_for(lambda: len(steps) > 46)
     embedding.close()
     n_before = n_vectors(data_dir)
     assert n_before > 0
