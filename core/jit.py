@@ -25,6 +25,7 @@ import platformdirs
 import xxhash
 
 KERNEL_MODULES = (
+    "core.cut_rules",
     "core.cdc",
     "core.index.kernels",
     "core.index.order_kernels",

@@ -46,8 +46,8 @@ def cdc_weights_before(text):
     return before
 
 
-def cdc_hash(text, at):
-    seen = [ord(character) for character in text[at : at + 64] if character not in _CDC_SPACES][:24]
+def cdc_hash(text, at, hashed=24):
+    seen = [ord(character) for character in text[at : at + 64] if character not in _CDC_SPACES][:hashed]
     mask = (1 << 64) - 1
     value = 0xCBF29CE484222325
     for code in seen:
@@ -134,11 +134,10 @@ def _cdc_joins(text, index):
     )
 
 
-def cdc_boundaries(text):
+def cdc_boundaries(text, least=128_000, wanted=256_000, most=512_000, hashed_in_prose=24):
     """What ``core.cdc.boundaries`` must return: at every step, the best cut of the window, found by
     looking at every place in it.
     """
-    least, most, wanted = 128_000, 512_000, 256_000
     before = cdc_weights_before(text)
     strengths = cdc_strengths(text)
     visible = [index for index in range(len(text)) if text[index] not in _CDC_SPACES]
@@ -158,10 +157,11 @@ def cdc_boundaries(text):
         letters = [k for k in window if not _cdc_joins(text, k)]
         if structured:
             start = max(
-                structured, key=lambda k: (2 * strengths[k] + (size(k) >= wanted), cdc_hash(text, k), k)
+                structured,
+                key=lambda k: (2 * strengths[k] + (size(k) >= wanted), cdc_hash(text, k), k),
             )
         elif words or letters:
-            start = max(words or letters, key=lambda k: cdc_hash(text, k))
+            start = max(words or letters, key=lambda k: cdc_hash(text, k, hashed_in_prose))
         else:
             start = over
         cuts.append(start)

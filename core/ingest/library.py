@@ -10,7 +10,7 @@ from pathlib import Path
 
 import xxhash
 
-from core.cdc import boundaries, estimate_tokens
+from core.cdc import pieces
 from core.errors import Cancelled, DocumentError, KnownError, PasswordRequired
 from core.ingest.readers import MAX_FILE_BYTES, extract
 from core.ingest.walk import find_files
@@ -225,11 +225,12 @@ def blocks_of(text: str) -> tuple[NewBlock, ...]:
     """The blocks of a document's text, in order, white space at both ends removed."""
     blocks = []
     start = 0
-    for end in boundaries(text).tolist():
+    ends, n_tokens = pieces(text)
+    for end, tokens in zip(ends.tolist(), n_tokens.tolist(), strict=True):
         block = Block.of(text[start:end])
         if block.text:
             begin = text.index(block.text[0], start)
-            blocks.append(NewBlock(block, begin, begin + len(block.text), estimate_tokens(block.text)))
+            blocks.append(NewBlock(block, begin, begin + len(block.text), tokens))
         start = end
     return tuple(blocks)
 
