@@ -7,7 +7,6 @@ the tensors as q8_0 and the word pieces, 25 MB. Run by set-up; by hand::
 """
 
 import json
-import os
 import struct
 import sys
 from pathlib import Path
@@ -73,7 +72,7 @@ def convert(source: Path, output: Path) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    os.replace(temporary, output)
+    temporary.replace(output)
 
 
 def describe(writer: Any, config: dict[str, Any], pieces: list[str]) -> None:
