@@ -43,7 +43,7 @@ def import_and_build(data_dir: Path, settings: Settings, on_event: Callable[[Eve
     """The real service. Its import takes seconds, so it happens on the start-up thread."""
     from core.service import Service
 
-    return Service(data_dir, settings, on_event)
+    return Service(data_dir, settings, on_event, take_up=True)
 
 
 def merged(older: Event, newer: Event) -> Event | None:

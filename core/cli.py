@@ -86,6 +86,10 @@ def _dispatch(arguments: argparse.Namespace, open_window: OpenWindow | None) -> 
 
         compile_all()
         return 0
+    if command == "child":
+        from core.ingest.child_side import serve
+
+        serve()
     data_dir = Path(getattr(arguments, "data_dir", None) or default_data_dir()).expanduser()
     make_private_dir(data_dir)
     start_log(data_dir)
@@ -167,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_arguments(bench)
     commands.add_parser("compile-kernels", help=argparse.SUPPRESS)
+    commands.add_parser("child", help=argparse.SUPPRESS).add_argument("name")
     return parser
 
 

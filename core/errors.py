@@ -7,7 +7,9 @@
     │   ├── ModelError          a GGUF that is missing, damaged, foreign or too large
     │   ├── DocumentError       a file that cannot be read
     │   │   ├── PasswordRequired
-    │   │   └── NoText          it was read and holds no text
+    │   │   ├── NoText          it was read and holds no text
+    │   │   ├── LimitReached    reading it took more time or memory than one file may take
+    │   │   └── ReaderCrashed   the process that read it died
     │   ├── StoreError          the database: disk full, damaged, newer than this program, in use
     │   ├── SettingsError       a settings file or command line value that makes no sense
     │   ├── PromptTooLong       the question alone does not fit the model's context
@@ -49,6 +51,14 @@ class PasswordRequired(DocumentError):
 
 class NoText(DocumentError):
     """The document was read and holds no text."""
+
+
+class LimitReached(DocumentError):
+    """Reading it took more time or memory than one file may take."""
+
+
+class ReaderCrashed(DocumentError):
+    """The process that read it died."""
 
 
 class StoreError(KnownError):

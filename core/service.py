@@ -11,7 +11,6 @@ sources; ``ingest`` reads files.
 import itertools
 import logging
 import threading
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +25,7 @@ from core.embedding import Embedding
 from core.engine.model_files import check_model, choose_model
 from core.engine.protocol import CancelFlag
 from core.errors import BugError, Cancelled, EngineError, KnownError, SlipstreamError
+from core.reading import ReadingQueue
 from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
 from core.store.database import open_database
@@ -42,7 +42,6 @@ from core.types import (
     EngineReady,
     Event,
     IdleWorkDone,
-    IngestProgress,
     LibraryChanged,
     Notice,
     PassageLoaded,
@@ -61,8 +60,6 @@ if TYPE_CHECKING:
     from core.workbench import Workbench
 
 _log = logging.getLogger(__name__)
-_LIBRARY_EVENT_S = 1.0
-"""While files are read, the list of documents is told at most so often."""
 _WINDOW = 8
 """So many waiting questions are looked at when a prompt is planned."""
 _MOST_WARMTHS = 20
@@ -84,9 +81,11 @@ class Service:
         on_event: Callable[[Event], None],
         *,
         load_model: bool = True,
+        take_up: bool = False,
     ) -> None:
         """Open the database and start the threads; the model loads in the background (EngineReady).
 
+        ``take_up``: go on reading what was asked for and not finished when the program last ended.
         Raises StoreError or SettingsError where the data folder cannot be used.
         """
         self._data_dir = data_dir
@@ -99,8 +98,6 @@ class Service:
         self._found: dict[int, Context] = {}
         """Passages of the tickets that wait for the engine."""
         self._closing = threading.Event()
-        self._reading: list[threading.Event] = []
-        """One for each call of ``add_paths`` that has not ended: set to stop it."""
         self._idle_cancel = CancelFlag()
         self._n_urgent = 0
         """Tasks that the user waits for and that stand in the engine's queue."""
@@ -116,6 +113,16 @@ class Service:
         )
         self._searcher: Searcher | None = None
         self._meaning: Meaning | None = None
+        self._reading = ReadingQueue(
+            self._ingest,
+            self._retrieval,
+            self._emit,
+            changed=self.request_documents,
+            done=self._was_read,
+            closing=self._closing,
+        )
+        if take_up:
+            self._reading.take_up()
         if load_model:
             self._engine.put(lambda: self._load(settings.model))
 
@@ -312,37 +319,35 @@ class Service:
 
     def add_paths(self, paths: Sequence[Path]) -> None:
         """Read files and folders into the library: IngestProgress …, LibraryChanged."""
-        chosen, cancel = tuple(paths), threading.Event()
-        self._reading.append(cancel)
-        self._ingest.put(lambda: self._read(chosen, cancel))
+        self._reading.add(paths)
+
+    def pause_ingest(self) -> None:
+        """Read nothing more until ``resume_ingest``; the file in hand is finished, or left if it is long."""
+        self._reading.pause()
+
+    def resume_ingest(self) -> None:
+        """Go on after ``pause_ingest``."""
+        self._reading.resume()
 
     def cancel_ingest(self) -> None:
-        """Stop reading after the current file; finished files stay."""
-        for cancel in tuple(self._reading):
-            cancel.set()
+        """Stop reading; finished files stay."""
+        self._reading.cancel()
 
-    def _read(self, paths: Sequence[Path], cancel: threading.Event) -> None:
-        jit.ensure_compiled(self._closing)
-        if self._closing.is_set():
-            return  # before the kernels are imported: here that could mean compiling them
-        from core.ingest.library import ingest
+    def unlock(self, document_id: int, password: str) -> None:
+        """Read a document with its password: LibraryChanged, or a Notice that says why not.
 
-        last_list = time.monotonic()
+        A password that fits is kept in memory until the program ends.
+        """
+        self._reading.unlock(document_id, password)
 
-        def progress(state: IngestProgress) -> None:
-            nonlocal last_list
-            self._emit(state)
-            if state.running and time.monotonic() - last_list > _LIBRARY_EVENT_S:
-                last_list = time.monotonic()
-                self.request_documents()
+    def recognize_text(self, document_ids: Sequence[int]) -> None:
+        """Read documents again with text recognition: IngestProgress …, LibraryChanged, a Notice if not."""
+        self._reading.recognize_text(document_ids)
 
-        try:
-            ingest(paths, self._ingest.db, cancel=cancel, progress=progress)
-        finally:
-            self._reading.remove(cancel)
-            self._urgent(self._forget_missing)
-            self._embedding.wake()
-            self.request_documents()
+    def _was_read(self) -> None:
+        self._urgent(self._forget_missing)
+        self._embedding.wake()
+        self.request_documents()
 
     def remove_document(self, document_id: int) -> None:
         """Remove a document, its blocks and what the cache holds of them: LibraryChanged.
@@ -579,12 +584,12 @@ class Service:
         """Stop what runs, keep what is finished, end the threads. Waits."""
         self._closing.set()
         self._load_cancel.set()
-        self.cancel_ingest()
+        self._reading.close()
         self._idle_cancel.set()
         with self._tickets_lock:
             for ticket in self._tickets.values():
                 ticket.cancel.set()
-        self._ingest.stop()
+        self._retrieval.put(self._ingest.stop)  # behind the requests that it is still writing down
         self._ingest.join()
         self._retrieval.put(lambda: self._engine.put(self._close_engine))
         self._retrieval.put(self._engine.stop)

@@ -580,6 +580,8 @@ class IngestProgress(Event):
     cancelled: bool = False
     problems: tuple[tuple[str, str], ...] = ()
     """In the last one: path, and why it could not be read and what to do."""
+    paused: bool = False
+    """The user paused it: nothing is read until it is resumed or stopped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,18 @@
 """A folder of real documents with what must come out of each: its ``manifest.json`` says."""
 
 import json
-import multiprocessing
 import re
 import resource
 import sys
 import time
 import unicodedata
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from core.errors import DocumentError, NoText, PasswordRequired
-from core.ingest.readers import extract
+from core.errors import DocumentError, LimitReached, NoText, PasswordRequired, ReaderCrashed
+from core.ingest.child import ChildProcess
+from core.ingest.extracted import ReadOptions
+from core.ingest.readers import MEMORY_BYTES, extract_file
 
 _LIMIT_S = 60.0
 _SPACES = re.compile(r"\s+")
@@ -97,34 +97,33 @@ def _has(text: str, wanted: str) -> bool:
 
 
 def _in_child(path: Path) -> dict[str, Any]:
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_read, args=(str(path), sender), daemon=True)
-    process.start()
-    sender.close()
     found = {"outcome": "died", "text": "", "message": "", "n_pages": 0, "seconds": 0.0, "peak_mb": 0.0}
-    try:
+    with ChildProcess(name="bench") as child:
+
+        def call(function: str, *args: object) -> Any:
+            return child.call(
+                function, *args, stop=lambda: False, seconds=_LIMIT_S, memory_bytes=MEMORY_BYTES
+            )
+
         # Starting the process and loading modules is not the file's time.
-        if receiver.poll(2 * _LIMIT_S) and receiver.recv() == "ready":
-            if receiver.poll(_LIMIT_S):
-                found.update(receiver.recv())
-            else:
-                found.update(outcome="timeout", seconds=_LIMIT_S)
-    except EOFError:
-        pass  # it died
-    finally:
-        process.kill()
-        process.join()
-        receiver.close()
+        call(f"{__name__}:read_file", None)
+        try:
+            found.update(call(f"{__name__}:read_file", path))
+        except LimitReached as error:
+            found.update(outcome="limit", message=str(error), seconds=_LIMIT_S)
+        except ReaderCrashed as error:
+            found.update(message=f"{error} {error.details}")
     return found
 
 
-def _read(path: str, sender: Connection) -> None:
-    sender.send("ready")
-    started = time.perf_counter()
+def read_file(path: Path | None) -> dict[str, Any]:
+    """In the child: outcome, text and message, and what it took. Without a path nothing is read."""
     found: dict[str, Any] = {"outcome": "text", "text": "", "message": "", "n_pages": 0}
+    if path is None:
+        return found
+    started = time.perf_counter()
     try:
-        extracted = extract(Path(path), Path(path).read_bytes())
+        extracted = extract_file(path, ReadOptions()).extracted
         found.update(text=extracted.text, message=extracted.note, n_pages=len(extracted.page_starts))
     except PasswordRequired as error:
         found.update(outcome="password_required", message=str(error))
@@ -136,8 +135,7 @@ def _read(path: str, sender: Connection) -> None:
         found.update(outcome="crash", message=repr(error))
     found["seconds"] = time.perf_counter() - started
     found["peak_mb"] = _peak_mb()
-    sender.send(found)
-    sender.close()
+    return found
 
 
 def _peak_mb() -> float:

@@ -95,14 +95,18 @@ class EmbedderContext:
         parameters.embeddings = True
         parameters.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_MEAN
         parameters.n_threads = parameters.n_threads_batch = n_threads
-        self._context = llama_cpp.llama_init_from_model(embedder.model, parameters)
+        self._batch: Any = None
+        self._context: Any = llama_cpp.llama_init_from_model(embedder.model, parameters)
         if not self._context:
             raise ModelError("llama.cpp cannot make a context for the embedder.")
         self._batch = llama_cpp.llama_batch_init(_BATCH_TOKENS, 0, 1)
 
     def close(self) -> None:
-        llama_cpp.llama_batch_free(self._batch)
-        llama_cpp.llama_free(self._context)
+        """Free it; the object must not be used afterwards."""
+        if self._context:
+            llama_cpp.llama_batch_free(self._batch)
+            llama_cpp.llama_free(self._context)
+        self._context = self._batch = None
 
     def query(self, text: str) -> NDArray[np.float32]:
         """The vector of a question, float32 ``(n_dims,)``; what is longer than a window is left out."""

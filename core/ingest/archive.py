@@ -6,7 +6,7 @@ from io import BytesIO
 from posixpath import dirname, normpath
 from xml.etree import ElementTree as ET
 
-from core.errors import DocumentError, PasswordRequired
+from core.errors import DocumentError
 
 _MAX_MEMBERS = 20_000
 _MAX_BYTES = 512 << 20
@@ -56,8 +56,8 @@ class Archive:
             return self._zip.read(name)
         except RuntimeError as error:
             if "password" in str(error) or "encrypted" in str(error):
-                raise PasswordRequired(
-                    "This file is protected by a password.",
+                raise DocumentError(
+                    "This file is an archive that is protected by a password.",
                     hint="Open it in its program, save a copy without a password, and add the copy.",
                 ) from error
             raise damaged(error) from error

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
+from core.errors import PasswordRequired
+
 # Control characters carry no text; half surrogate pairs cannot be stored; U+FFFE is no character.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_ENDS = re.compile("\r\n?|\u0085|\u2028")
@@ -42,3 +44,15 @@ def cleaned(text: str) -> str:
 def is_blank(text: str) -> bool:
     """Whether no letter, digit or symbol is left to be found."""
     return not any(character.isalnum() or unicodedata.category(character) == "So" for character in text)
+
+
+def password_required(what: str, password: str) -> PasswordRequired:
+    """The refusal of a protected file: without a password, or with one that is wrong."""
+    if password:
+        return PasswordRequired(
+            f"This password does not open the {what}.", hint="Check it, capitals too, and try again."
+        )
+    return PasswordRequired(
+        f"This {what} is protected by a password.",
+        hint="Give its password, or add a copy that was saved without one.",
+    )

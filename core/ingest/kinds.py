@@ -1,6 +1,6 @@
 """What a file is by its first bytes, whatever it is called."""
 
-from core.errors import DocumentError, PasswordRequired
+from core.errors import DocumentError
 from core.ingest.archive import Archive
 
 PDF, RTF, ZIP, OLE = b"%PDF-", b"{\\rtf", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -76,6 +76,11 @@ def refuse_by_content(data: bytes, suffix: str) -> None:
         raise _archive_error()
 
 
+def is_encrypted_office(data: bytes) -> bool:
+    """Whether it is a .docx, .pptx or .xlsx behind a password: an old container around the new file."""
+    return data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data
+
+
 def _picture_error() -> DocumentError:
     return DocumentError(
         "This is a picture; Slipstream reads text only.",
@@ -91,11 +96,6 @@ def _refuse_old(data: bytes, suffix: str) -> None:
     def has(stream: str) -> bool:
         return stream.encode("utf-16-le") in data
 
-    if has("EncryptedPackage"):
-        raise PasswordRequired(
-            "This Office file is protected by a password.",
-            hint="Open it with its password, save a copy without one, and add the copy.",
-        )
     for stream, ending, program, better in _OLD_KINDS:
         if has(stream) or suffix == ending:
             raise DocumentError(

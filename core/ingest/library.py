@@ -1,50 +1,37 @@
-"""Files into the library, one transaction each: what is done stays done, whatever happens next."""
+"""Files into the library, one transaction each: what is done stays done, whatever happens next.
+
+Here a file is found, hashed and stored; its text is read in a child process (``child.py``), one file
+ahead: while this thread stores one, the child reads the next.
+"""
 
 import os
-import stat
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import xxhash
 
 from core.cdc import pieces
-from core.errors import Cancelled, DocumentError, KnownError, PasswordRequired
-from core.ingest.readers import MAX_FILE_BYTES, extract
+from core.errors import BugError, Cancelled, DocumentError, PasswordRequired
+from core.ingest.child import Call, ChildProcess
+from core.ingest.extracted import ReadOptions
+from core.ingest.readers import MEMORY_BYTES, OCR_S, READ_S, FileText, check_file
+from core.ingest.tally import IngestSummary, Tally, storable
 from core.ingest.walk import find_files
 from core.store.database import Database
-from core.store.documents import DocumentStore, NewBlock, NewDocument
+from core.store.documents import DocumentRecord, DocumentStore, NewBlock, NewDocument
 from core.types import Block, DocumentStatus, IngestProgress
 
-_PROGRESS_EVERY_S = 0.05
+_POLL_S = 0.05
+_HEARTBEAT_S = 0.5
+"""While one file takes long, it is named so often."""
+_PAUSE_GRACE_S = 2.0
+"""A file in hand that takes longer after a pause is left, and read again later."""
 _READ = (DocumentStatus.READY, DocumentStatus.READY_WITH_NOTE)
-
-
-@dataclass(frozen=True, slots=True)
-class IngestSummary:
-    """What became of the files."""
-
-    n_files: int = 0
-    n_added: int = 0
-    """Read for the first time, or under a new name."""
-    n_changed: int = 0
-    """Read again because they had changed."""
-    n_unchanged: int = 0
-    """In the library already."""
-    n_failed: int = 0
-    """Could not be read; each one is in ``problems``."""
-    n_skipped: int = 0
-    """In folders, of a kind that is not read."""
-    n_blocks: int = 0
-    """Blocks of the files added and changed; shared ones count each time."""
-    n_bytes: int = 0
-    """Of the files added and changed."""
-    seconds: float = 0.0
-    cancelled: bool = False
-    problems: tuple[tuple[str, str], ...] = ()
-    """Path, and what is wrong with it and what to do."""
+_EXTRACT = "core.ingest.readers:extract_file"
+_PIECE_BYTES = 1 << 20
 
 
 def ingest(
@@ -53,172 +40,255 @@ def ingest(
     *,
     cancel: threading.Event,
     progress: Callable[[IngestProgress], None],
+    paused: threading.Event | None = None,
+    options: Mapping[str, ReadOptions] | None = None,
+    passwords: Mapping[str, str] | None = None,
+    finished: Callable[[Path], None] = lambda _: None,
 ) -> IngestSummary:
     """Read files and folders into the library and say what became of them.
 
     A file that is there with the same size and time, or the same bytes, is not read again. A file that
-    cannot be read is stored as failed, with the reason, and stops nothing. ``cancel`` stops between
-    files, and between the pages of a PDF; the file in hand is then left out. ``progress`` is called on
-    this thread, at the start, at most 20 times a second, and at the end.
+    cannot be read is stored as failed, with the reason, and stops nothing. ``cancel`` stops at once; the
+    file in hand is then left out. While ``paused`` is set nothing is read. ``progress`` is called on
+    this thread, at the start, at most 20 times a second, and at the end; ``finished`` after each file.
+
+    ``options`` and ``passwords`` are by path, as the library names it. A file with options is read again
+    though it is unchanged, and what is known of it stays where that fails; a password is there in case.
 
     Raises StoreError where the database fails; the files before are stored.
     """
-    summary = _Run(DocumentStore(db), cancel, progress).read(paths)
+    run = _Run(DocumentStore(db), Tally(progress, finished), cancel, paused or threading.Event())
+    run.options = options or {}
+    run.passwords = passwords or {}
+    summary = run.read(paths)
     if summary.n_changed:
         db.forget_deleted()
     return summary
 
 
+@dataclass(frozen=True, slots=True)
+class _InHand:
+    """A file whose text is being read."""
+
+    path: Path
+    size: int
+    document: NewDocument
+    """As far as it is known without its text."""
+    known: DocumentRecord | None
+    """What the library has of this path, whatever its status."""
+    options: ReadOptions
+    call: Call
+
+
 class _Run:
-    """One call of ``ingest``: its counts."""
+    """One call of ``ingest``."""
 
     def __init__(
-        self, store: DocumentStore, cancel: threading.Event, progress: Callable[[IngestProgress], None]
+        self, store: DocumentStore, tally: Tally, cancel: threading.Event, paused: threading.Event
     ) -> None:
         self.store = store
+        self.tally = tally
         self.cancel = cancel
-        self.progress = progress
-        self.started = time.monotonic()
-        self.reported_s = 0.0
-        self.counts = {"added": 0, "changed": 0, "unchanged": 0, "failed": 0}
-        self.problems: list[tuple[str, str]] = []
-        self.n_files = 0
-        self.n_bytes = 0
-        self.n_bytes_done = 0
-        self.n_bytes_read = 0
-        self.n_blocks = 0
+        self.paused = paused
+        self.options: Mapping[str, ReadOptions] = {}
+        self.passwords: Mapping[str, str] = {}
+        self.ahead: _InHand | None = None
+        self.pause_seen_s: float | None = None
 
     def read(self, paths: Iterable[Path]) -> IngestSummary:
-        self._report("", now=True)
+        tally = self.tally
+        tally.report_now()
         found = find_files(paths)
-        self.problems += [(_storable(str(path)), message) for path, message in found.problems]
-        self.counts["failed"] = len(found.problems)
+        for path, message in found.problems:
+            tally.problem(str(path), message)
         sizes = [_size(path) for path in found.files]
-        self.n_files = len(found.files) + len(found.problems)
-        self.n_bytes = sum(sizes)
+        tally.expect(len(sizes), sum(sizes))
         cancelled = False
-        for path, size in zip(found.files, sizes, strict=True):
-            if self.cancel.is_set():
-                cancelled = True
-                break
-            self._report(path.name)
-            try:
-                outcome = self._read_file(path)
-            except Cancelled:
-                cancelled = True
-                break
-            self.counts[outcome] += 1
-            self.n_bytes_done += size
-        self._report("", now=True, running=False, cancelled=cancelled)
-        return IngestSummary(
-            n_files=self.n_files,
-            n_added=self.counts["added"],
-            n_changed=self.counts["changed"],
-            n_unchanged=self.counts["unchanged"],
-            n_failed=self.counts["failed"],
-            n_skipped=found.n_skipped,
-            n_blocks=self.n_blocks,
-            n_bytes=self.n_bytes_read,
-            seconds=time.monotonic() - self.started,
-            cancelled=cancelled,
-            problems=tuple(self.problems),
-        )
+        try:
+            self._read_files(found.files, sizes)
+        except Cancelled:
+            cancelled = True
+        tally.report_now(running=False, cancelled=cancelled)
+        return tally.summary(n_skipped=found.n_skipped, cancelled=cancelled)
 
-    def _read_file(self, path: Path) -> str:
-        """Bring one file's row up to date. Under which count it goes."""
-        name = _storable(str(path))
-        title = _storable(path.name)
-        record = self.store.find_by_path(name)
-        if record is not None and record.info.status not in _READ:
-            record = None  # it may go better this time
+    def _read_files(self, files: Sequence[Path], sizes: Sequence[int]) -> None:
+        """Raises Cancelled."""
+        with ChildProcess(name="reader") as self.child:
+            for path, size in zip(files, sizes, strict=True):
+                if self.paused.is_set():
+                    self._store_ahead()
+                self._wait_while_paused()
+                if self.cancel.is_set():
+                    raise Cancelled
+                self._begin(path, size)
+            self._store_ahead()
+
+    def _begin(self, path: Path, size: int) -> None:
+        """Bring one file's row up to date, or have its text read and store the one before meanwhile."""
+        self.tally.report(path.name)
+        name = storable(str(path))
+        known = self.store.find_by_path(name)
+        asked = self.options.get(name)
+        document = NewDocument(name, storable(path.name))
         try:
             status = path.stat()
-            if record is not None and (record.info.n_bytes, record.mtime_ns) == (
+            record = known if known is not None and known.info.status in _READ and asked is None else None
+            as_before = record is not None and (record.info.n_bytes, record.mtime_ns) == (
                 status.st_size,
                 status.st_mtime_ns,
-            ):
-                return "unchanged"
-            data = _bytes_of(path, status)
-        except OSError as error:
-            message = _why_unreadable(error)
-            if record is None:  # else what was read before is still the best that is known
-                self._save_failed(NewDocument(name, title), DocumentError(message))
-            else:
-                self.problems.append((name, message))
-            return "failed"
-        except DocumentError as error:
-            self._save_failed(NewDocument(name, title, n_bytes=status.st_size), error)
-            return "failed"
-        content_hash = xxhash.xxh3_128_hexdigest(data)
-        mtime_ns = status.st_mtime_ns
-        if record is not None and record.content_hash == content_hash:
-            self.store.relocate(record.info.id, name, title, mtime_ns)
-            return "unchanged"
-        twin = self.store.find_by_hash(content_hash)
-        if twin is not None and Path(twin.info.path).suffix.lower() == path.suffix.lower():
-            if record is None and not os.path.lexists(twin.info.path):  # moved or renamed
-                info = self.store.relocate(twin.info.id, name, title, mtime_ns)
-            else:
-                info = self.store.copy(twin.info.id, name, title, mtime_ns)
-        else:
-            document = NewDocument(name, title, content_hash, n_bytes=len(data), mtime_ns=mtime_ns)
-            try:
-                document = self._read_bytes(path, data, document)
-            except DocumentError as error:
-                self._save_failed(document, error)
-                return "failed"
-            info = self.store.save(document)
-        self.n_blocks += info.n_blocks
-        self.n_bytes_read += info.n_bytes
-        return "added" if record is None else "changed"
-
-    def _read_bytes(self, path: Path, data: bytes, document: NewDocument) -> NewDocument:
+            )
+            if as_before:
+                self.tally.unchanged(path, size)
+                return
+            document = replace(document, n_bytes=status.st_size, mtime_ns=status.st_mtime_ns)
+            check_file(status)
+            document = replace(document, content_hash=self._hash(path))
+        except (OSError, DocumentError) as error:
+            self._fail(error, path, size, document, known)
+            return
+        if self.ahead is not None and self.ahead.document.content_hash == document.content_hash:
+            self._store_ahead()  # so that it is read once
+        if asked is None and self._is_there(path, size, document, known):
+            return
+        options = asked or ReadOptions(password=self.passwords.get(name, ""))
+        before, self.ahead = self.ahead, None
+        found = self._awaited(before) if before is not None else None
         try:
-            extracted = extract(path, data, self.cancel.is_set)
-        except (KnownError, Cancelled):
-            raise
-        except Exception as error:  # a reader's fault must not cost the other files
-            raise DocumentError(
-                "Slipstream could not read this file; that is a fault in Slipstream.", details=repr(error)
-            ) from error
-        return replace(
-            document,
-            media_type=extracted.media_type,
-            status=DocumentStatus.READY_WITH_NOTE if extracted.note else DocumentStatus.READY,
-            note=extracted.note,
-            text=extracted.text,
-            blocks=blocks_of(extracted.text),
-            page_starts=extracted.page_starts,
+            self.ahead = _InHand(path, size, document, known, options, self._reading(path, options))
+        except DocumentError as error:
+            self._fail(error, path, size, document, known)
+        if before is not None and found is not None:
+            self._store(before, found)  # while the child reads this one
+
+    def _is_there(self, path: Path, size: int, document: NewDocument, known: DocumentRecord | None) -> bool:
+        """Whether these bytes were read before, here or elsewhere; then the row is brought up to date."""
+        record = known if known is not None and known.info.status in _READ else None
+        place = (document.path, document.title, document.mtime_ns)
+        if record is not None and record.content_hash == document.content_hash:
+            self.store.relocate(record.info.id, *place)
+            self.tally.unchanged(path, size)
+            return True
+        twin = self.store.find_by_hash(document.content_hash)
+        if twin is None or Path(twin.info.path).suffix.lower() != path.suffix.lower():
+            return False
+        if record is None and not os.path.lexists(twin.info.path):  # moved or renamed
+            info = self.store.relocate(twin.info.id, *place)
+        else:
+            info = self.store.copy(twin.info.id, *place)
+        self.tally.was_read(path, size, info, again=record is not None)
+        return True
+
+    def _hash(self, path: Path) -> str:
+        """Of the bytes of a file, in constant memory. Raises OSError, and Cancelled."""
+        digest = xxhash.xxh3_128()
+        with path.open("rb", buffering=0) as file:
+            while piece := file.read(_PIECE_BYTES):
+                digest.update(piece)
+                if self.cancel.is_set():
+                    raise Cancelled
+        return digest.hexdigest()
+
+    def _reading(self, path: Path, options: ReadOptions) -> Call:
+        return self.child.begin(
+            _EXTRACT,
+            path,
+            options,
+            stop=self._should_stop,
+            seconds=OCR_S if options.ocr else READ_S,
+            memory_bytes=MEMORY_BYTES,
         )
 
-    def _save_failed(self, document: NewDocument, error: DocumentError) -> None:
+    def _should_stop(self) -> bool:
+        """On the thread that watches the child."""
+        if self.cancel.is_set():
+            return True
+        if not self.paused.is_set():
+            self.pause_seen_s = None
+            return False
+        if self.pause_seen_s is None:
+            self.pause_seen_s = time.monotonic()
+        return time.monotonic() - self.pause_seen_s > _PAUSE_GRACE_S
+
+    def _store_ahead(self) -> None:
+        before, self.ahead = self.ahead, None
+        if before is not None:
+            self._store(before, self._awaited(before))
+
+    def _awaited(self, in_hand: _InHand) -> FileText | OSError | DocumentError:
+        """The text, read again after a pause that cut the reading short, or why there is none.
+
+        Raises Cancelled.
+        """
+        call = in_hand.call
+        while True:
+            while not call.wait(_HEARTBEAT_S):
+                self.tally.report_now(in_hand.path.name)
+            try:
+                found = call.result()
+            except Cancelled:
+                if self.cancel.is_set():
+                    raise
+                self._wait_while_paused()
+                try:
+                    call = self._reading(in_hand.path, in_hand.options)
+                except DocumentError as error:
+                    return error
+            except (OSError, DocumentError) as error:
+                return error
+            except BugError as error:
+                return _fault(error.details)
+            else:
+                return found if isinstance(found, FileText) else _fault("the answer is no text")
+
+    def _store(self, in_hand: _InHand, found: FileText | OSError | DocumentError) -> None:
+        """Store a text, or the reason why there is none."""
+        if isinstance(found, FileText):
+            extracted = found.extracted
+            document = replace(
+                in_hand.document,
+                content_hash=found.content_hash,
+                n_bytes=found.n_bytes,
+                mtime_ns=found.mtime_ns,
+                media_type=extracted.media_type,
+                status=DocumentStatus.READY_WITH_NOTE if extracted.note else DocumentStatus.READY,
+                note=extracted.note,
+                text=extracted.text,
+                blocks=blocks_of(extracted.text),
+                page_starts=extracted.page_starts,
+            )
+            known = in_hand.known
+            was_read = known is not None and known.info.status in _READ
+            self.tally.was_read(in_hand.path, in_hand.size, self.store.save(document), again=was_read)
+        else:
+            self._fail(found, in_hand.path, in_hand.size, in_hand.document, in_hand.known)
+
+    def _wait_while_paused(self) -> None:
+        if not self.paused.is_set():
+            return
+        self.tally.report_now(paused=True)
+        while self.paused.is_set() and not self.cancel.wait(_POLL_S):
+            pass
+        self.tally.report_now()
+
+    def _fail(
+        self,
+        error: OSError | DocumentError,
+        path: Path,
+        size: int,
+        document: NewDocument,
+        known: DocumentRecord | None,
+    ) -> None:
+        message = _why_unreadable(error) if isinstance(error, OSError) else str(error)
         needs_password = isinstance(error, PasswordRequired)
         status = DocumentStatus.NEEDS_PASSWORD if needs_password else DocumentStatus.FAILED
-        self.store.save(replace(document, status=status, note=str(error)))
-        self.problems.append((document.path, str(error)))
-
-    def _report(
-        self, current: str, *, now: bool = False, running: bool = True, cancelled: bool = False
-    ) -> None:
-        elapsed_s = time.monotonic() - self.started
-        if not now and elapsed_s - self.reported_s < _PROGRESS_EVERY_S:
-            return
-        self.reported_s = elapsed_s
-        self.progress(
-            IngestProgress(
-                running=running,
-                n_files=self.n_files,
-                n_done=sum(self.counts.values()),
-                n_failed=self.counts["failed"],
-                n_blocks=self.n_blocks,
-                n_bytes_done=self.n_bytes_done,
-                n_bytes=self.n_bytes,
-                current=_storable(current),
-                elapsed_s=elapsed_s,
-                cancelled=cancelled,
-                problems=() if running else tuple(self.problems),
-            )
-        )
+        was_read = known is not None and known.info.status in _READ
+        if document.path in self.options:
+            keep = was_read or (known is not None and known.info.status is status)
+        else:
+            keep = was_read and isinstance(error, OSError)  # what was read is the best that is known
+        if not keep:
+            self.store.save(replace(document, status=status, note=message))
+        self.tally.failed(path, size, message)
 
 
 def blocks_of(text: str) -> tuple[NewBlock, ...]:
@@ -235,14 +305,10 @@ def blocks_of(text: str) -> tuple[NewBlock, ...]:
     return tuple(blocks)
 
 
-def _bytes_of(path: Path, status: os.stat_result) -> bytes:
-    if not stat.S_ISREG(status.st_mode):  # reading a pipe or a device could take for ever
-        raise DocumentError("This is not a file that can be read.")
-    if status.st_size > MAX_FILE_BYTES:
-        raise DocumentError(
-            f"This file is larger than {MAX_FILE_BYTES >> 20} MB.", hint="Split it and add the parts."
-        )
-    return path.read_bytes()
+def _fault(details: str) -> DocumentError:
+    return DocumentError(
+        "Slipstream could not read this file; that is a fault in Slipstream.", details=details
+    )
 
 
 def _size(path: Path) -> int:
@@ -258,8 +324,3 @@ def _why_unreadable(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "This file does not exist any more."
     return f"This file cannot be read: {error.strerror or error}."
-
-
-def _storable(name: str) -> str:
-    """A path as text: bytes in it that are no UTF-8 become escapes, since SQLite stores UTF-8."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from core.errors import PasswordRequired
+from core.errors import DocumentError
 from core.ingest.archive import Archive, attribute, child, damaged, local
 from core.ingest.extracted import Extracted
 from core.ingest.writer import TextWriter
@@ -24,10 +24,11 @@ _APART = frozenset(("text-box", "annotation"))
 
 
 def read_odt(archive: Archive, media_type: str) -> Extracted:
-    """Raises DocumentError for a damaged file, PasswordRequired for an encrypted one."""
+    """Raises DocumentError for a damaged or an encrypted file."""
     if "META-INF/manifest.xml" in archive and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-        raise PasswordRequired(
-            "This document is protected by a password.",
+        # Not PasswordRequired: asking for a password that cannot be used would help nobody.
+        raise DocumentError(
+            "This document is protected by a password; Slipstream cannot open OpenDocument files that are.",
             hint="Open it with its password, save a copy without one, and add the copy.",
         )
     root = archive.xml("content.xml", doctype=True)

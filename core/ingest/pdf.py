@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from core.errors import Cancelled, DocumentError, NoText, PasswordRequired
+from core.errors import Cancelled, DocumentError, NoText
 from core.ingest.columns import Line, in_reading_order
-from core.ingest.extracted import Extracted, ReadOptions, cleaned, is_blank
+from core.ingest.extracted import Extracted, ReadOptions, cleaned, is_blank, password_required
 
 # PDFium writes a hyphen at a line's end that only breaks a word as U+0002 or U+FFFE.
 _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
@@ -23,14 +23,17 @@ def read_pdf(data: bytes, stop: Callable[[], bool], options: ReadOptions) -> Ext
     try:
         document = pypdfium2.PdfDocument(data, password=options.password or None)
     except pypdfium2.PdfiumError as error:
-        raise _refusal(data, str(error)) from error
+        raise _refusal(data, str(error), options) from error
     try:
-        pages = list(_pages(document, stop))
+        damaged: list[int] = []
+        pages = list(_pages(document, stop, damaged))
     finally:
         document.close()
     if not pages:
         raise DocumentError("This PDF has no pages.")
-    blank = sum(is_blank(page) for page in pages)
+    blank = sum(is_blank(page) for page in pages) - len(damaged)
+    if damaged and blank + len(damaged) == len(pages):
+        raise _damaged(f"{len(damaged)} of {_count(len(pages), 'page')}")
     if blank == len(pages):
         raise NoText(
             f"This PDF has {_count(len(pages), 'page')} and no text; it holds images, probably scans.",
@@ -41,15 +44,27 @@ def read_pdf(data: bytes, stop: Callable[[], bool], options: ReadOptions) -> Ext
     if blank:
         verb = "holds" if blank == 1 else "hold"
         note = f"{blank} of {_count(len(pages), 'page')} {verb} no text; scanned pages need OCR first."
+    if damaged:
+        verb = "is" if len(damaged) == 1 else "are"
+        left_out = f"{len(damaged)} of {_count(len(pages), 'page')} {verb} damaged and could not be read."
+        note = f"{left_out} {note}".strip()
     return Extracted(text, "application/pdf", tuple(starts), note)
 
 
-def _pages(document: Any, stop: Callable[[], bool]) -> Iterator[str]:
+def _pages(document: Any, stop: Callable[[], bool], damaged: list[int]) -> Iterator[str]:
+    """The text of each page, empty for one that cannot be opened; its index is put into ``damaged``."""
+    import pypdfium2
+
     for index in range(len(document)):
         if stop():
             raise Cancelled
-        page = document[index]
-        text_page = page.get_textpage()
+        try:
+            page = document[index]
+            text_page = page.get_textpage()
+        except pypdfium2.PdfiumError:
+            damaged.append(index)
+            yield ""
+            continue
         try:
             yield _page_text(text_page, page.get_width())
         finally:
@@ -93,17 +108,18 @@ def _joined(pages: list[str]) -> tuple[str, list[int]]:
     return "".join(parts), starts
 
 
-def _refusal(data: bytes, reason: str) -> DocumentError:
+def _refusal(data: bytes, reason: str, options: ReadOptions) -> DocumentError:
     if "password" in reason.lower() and b"/Encrypt" in data:
-        return PasswordRequired(
-            "This PDF is protected by a password.",
-            hint="Open it in a PDF program with its password, save a copy without one, and add the copy.",
-        )
+        return password_required("PDF", options.password)
     # Of a document without pages PDFium gives the reason of whatever it refused before.
     if _NO_PAGES.search(data):
         return DocumentError("This PDF has no pages.", details=reason)
     if not data[:1024].lstrip().startswith(b"%PDF"):
         return DocumentError("This file is named like a PDF and is none.", details=reason)
+    return _damaged(reason)
+
+
+def _damaged(reason: str) -> DocumentError:
     return DocumentError(
         "This PDF is damaged.",
         hint="Open it in a PDF program and save it again, or get another copy.",

@@ -1,9 +1,14 @@
-"""Which reader reads which file. ``extract`` is pure: bytes in, text out, so that it can move into a
-child process.
+"""Which reader reads which file. ``extract`` is pure: bytes in, text out; ``extract_file`` is what runs in
+a child process.
 """
 
+import os
+import stat
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+
+import xxhash
 
 from core.errors import DocumentError, NoText
 from core.ingest import kinds
@@ -31,12 +36,68 @@ KINDS = (
     " and plain text"
 )
 MAX_FILE_BYTES = 512 << 20
+READ_S = 120.0
+"""One file may take so long to read; the worst of real ones, 3,000 pages, takes a few seconds."""
+OCR_S = 3600.0
+"""Recognizing text takes seconds a page."""
+MEMORY_BYTES = 3 << 29
+"""So much may the child hold: several times the largest text that can be stored with any sense."""
+_MAX_CHARACTERS = 100_000_000
+"""A library of books; cutting a text into blocks takes several times its size in memory."""
 _AS_IT_IS = ReadOptions()
+_TRIES = 3
+"""A file that is being written is read again, at most so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """The text of a file, and which bytes it was made from."""
+
+    extracted: Extracted
+    content_hash: str
+    """xxh3_128 of the bytes, hexadecimal."""
+    n_bytes: int
+    mtime_ns: int
+    """From before the bytes were read: a change after that is seen the next time."""
 
 
 def is_supported(path: Path) -> bool:
     """Whether files with this ending are read."""
     return path.suffix.lower() in SUFFIXES
+
+
+def extract_file(path: Path, options: ReadOptions) -> FileText:
+    """Read a file and its text. Raises as ``extract``, and OSError where the file cannot be read."""
+    status, data = _bytes_of(path)
+    return FileText(
+        extract(path, data, options=options), xxhash.xxh3_128_hexdigest(data), len(data), status.st_mtime_ns
+    )
+
+
+def check_file(status: os.stat_result) -> None:
+    """Raise DocumentError for what is no file, or is too large."""
+    if not stat.S_ISREG(status.st_mode):  # reading a pipe or a device could take for ever
+        raise DocumentError("This is not a file that can be read.")
+    if status.st_size > MAX_FILE_BYTES:
+        raise DocumentError(
+            f"This file is larger than {MAX_FILE_BYTES >> 20} MB.", hint="Split it and add the parts."
+        )
+
+
+def _bytes_of(path: Path) -> tuple[os.stat_result, bytes]:
+    """One state of the file, if it holds still for long enough."""
+    for _ in range(_TRIES):
+        check_file(path.stat())
+        with path.open("rb") as file:
+            before = os.fstat(file.fileno())
+            check_file(before)
+            data = file.read(MAX_FILE_BYTES + 1)
+            after = os.fstat(file.fileno())
+        if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, len(data)):
+            return before, data
+    raise DocumentError(
+        "This file is being written to; it was not read.", hint="Add it again when its program is done."
+    )
 
 
 def extract(
@@ -60,6 +121,11 @@ def extract(
             "This file is nested as deeply as no document is; it was not read.",
             hint="Open it in its program and save it again.",
         ) from error
+    if len(extracted.text) > _MAX_CHARACTERS:
+        raise DocumentError(
+            f"This file holds more than {_MAX_CHARACTERS // 1_000_000} million characters of text.",
+            hint="Save it as several smaller files and add those.",
+        )
     if is_blank(extracted.text):
         raise NoText("This file holds no text.")
     return extracted
@@ -76,6 +142,10 @@ def _read(suffix: str, data: bytes, stop: Callable[[], bool], options: ReadOptio
         from core.ingest.rtf import read_rtf
 
         return read_rtf(data, stop)
+    if kinds.is_encrypted_office(data):
+        from core.ingest.office_crypt import decrypted
+
+        return _read_archive(decrypted(data, options.password), stop)
     kinds.refuse_by_content(data, suffix)
     if suffix in _HTML or (suffix in _BY_CONTENT | _OLD_OFFICE and _looks_like_html(data)):
         from core.ingest.html import read_html

@@ -34,20 +34,24 @@ def find_files(paths: Iterable[Path]) -> Found:
     n_skipped = 0
     folders: set[tuple[int, int]] = set()
     for path in paths:
-        # Not resolved: a link keeps the name under which the user knows it.
-        absolute = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - Path.resolve would follow links
-        if not absolute.is_dir():
-            if os.path.lexists(absolute):
-                files[absolute] = None
+        named = absolute(path)
+        if not named.is_dir():
+            if os.path.lexists(named):
+                files[named] = None
             else:
-                problems.append((absolute, "This file does not exist."))
+                problems.append((named, "This file does not exist."))
             continue
-        for entry in _walk(absolute, folders, problems):
+        for entry in _walk(named, folders, problems):
             if is_supported(entry):
                 files[entry] = None
             else:
                 n_skipped += 1
     return Found(_without_links_to_others(files), n_skipped, tuple(problems))
+
+
+def absolute(path: Path) -> Path:
+    """Not resolved: a link keeps the name under which the user knows it."""
+    return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111 - never raise, follow no link
 
 
 def _walk(folder: Path, visited: set[tuple[int, int]], problems: list[tuple[Path, str]]) -> Iterator[Path]:

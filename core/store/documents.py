@@ -68,6 +68,9 @@ class DocumentStore:
     def find_by_path(self, path: str) -> DocumentRecord | None:
         return self._find("path = ?", path)
 
+    def find_by_id(self, document_id: int) -> DocumentRecord | None:
+        return self._find("id = ?", document_id)
+
     def find_by_hash(self, content_hash: str) -> DocumentRecord | None:
         """A document with these bytes that was read successfully, the oldest first."""
         return self._find("status IN ('ready', 'ready with a note') AND content_hash = ?", content_hash)
@@ -318,7 +321,7 @@ class DocumentStore:
         )
         return tuple(row[0] for row in rows)
 
-    def _find(self, condition: str, value: str) -> DocumentRecord | None:
+    def _find(self, condition: str, value: object) -> DocumentRecord | None:
         row = self._db.row(
             f"SELECT content_hash, mtime_ns, {_INFO} FROM documents WHERE {condition} ORDER BY id LIMIT 1",
             [value],

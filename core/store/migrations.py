@@ -163,6 +163,23 @@ def m002_collections(db: Any) -> None:
         db.conn.execute(statement)
 
 
+_M003 = (
+    # What the user asked to have read, until it was: taken up at the next start after a crash.
+    """
+    CREATE TABLE to_read (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        path BLOB NOT NULL,                 -- of a file or folder, the file system's own bytes
+        options TEXT NOT NULL,              -- JSON; never a password
+        added_at REAL NOT NULL              -- Unix time in seconds
+    )""",
+)
+
+
+def m003_to_read(db: Any) -> None:
+    for statement in _M003:
+        db.conn.execute(statement)
+
+
 _M005 = (
     # What an embedder made of a block; numbers are never used again, so that what is held in memory of one
     # that is gone cannot be taken for another.
@@ -193,7 +210,12 @@ def m005_meaning(db: Any) -> None:
     )
 
 
-_ALL: tuple[Callable[[Any], None], ...] = (m001_first_schema, m002_collections, m005_meaning)
+_ALL: tuple[Callable[[Any], None], ...] = (
+    m001_first_schema,
+    m002_collections,
+    m003_to_read,
+    m005_meaning,
+)
 
 NAMES = tuple(migration.__name__ for migration in _ALL)
 """Every migration, oldest first."""

@@ -1,4 +1,5 @@
 import contextlib
+import textwrap
 import threading
 import zipfile
 from io import BytesIO
@@ -22,10 +23,25 @@ def db(tmp_path):
 def read(db):
     """Reads paths into the library; the summary."""
 
-    def run(*paths, cancel=None, progress=lambda _event: None):
-        return ingest(paths, db, cancel=cancel or threading.Event(), progress=progress)
+    def run(*paths, cancel=None, progress=lambda _event: None, **options):
+        return ingest(paths, db, cancel=cancel or threading.Event(), progress=progress, **options)
 
     return run
+
+
+@pytest.fixture
+def in_child(tmp_path, monkeypatch):
+    """Makes a module of this source that child processes can import; its name."""
+
+    def make(source):
+        folder = tmp_path / ".modules"
+        folder.mkdir(exist_ok=True)
+        name = f"functions_{len(list(folder.glob('*.py')))}"
+        (folder / f"{name}.py").write_text(textwrap.dedent(source))
+        monkeypatch.setenv("PYTHONPATH", str(folder))
+        return name
+
+    return make
 
 
 def zipped(members: dict[str, str | bytes], compression=zipfile.ZIP_DEFLATED) -> bytes:

@@ -7,10 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+import xxhash
 from word_search import texts_with
 
 from core.errors import StoreError
 from core.ingest import library
+from core.ingest.child import ChildProcess
+from core.ingest.extracted import ReadOptions
 from core.store.database import open_database
 from core.store.documents import DocumentStore
 from core.types import Block, DocumentStatus, Scope
@@ -46,7 +49,7 @@ def test_files_become_documents_with_blocks_and_offsets(tmp_path, db, read, make
 def test_a_second_run_reads_nothing(tmp_path, read, monkeypatch):
     (tmp_path / "a.txt").write_text("text")
     read(tmp_path)
-    monkeypatch.setattr(library, "extract", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(ChildProcess, "begin", lambda *_, **__: pytest.fail("read again"))
     assert read(tmp_path).n_unchanged == 1
     os.utime(tmp_path / "a.txt", (1, 1))
     assert read(tmp_path).n_unchanged == 1
@@ -70,7 +73,7 @@ def test_the_same_bytes_twice_and_moved(tmp_path, db, read, monkeypatch):
     assert (summary.n_added, db.row("SELECT count(*) FROM blocks")) == (2, (1,))
     places = DocumentStore(db).places_of([Block.of("the zebra").id], Scope())
     assert [place.title for place in places[Block.of("the zebra").id]] == ["a.txt", "b.txt"]
-    monkeypatch.setattr(library, "extract", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(ChildProcess, "begin", lambda *_, **__: pytest.fail("read again"))
     (tmp_path / "a.txt").rename(tmp_path / "c.txt")
     read(tmp_path)
     assert set(statuses(db)) == {"b.txt", "c.txt"}
@@ -99,20 +102,62 @@ def test_bad_files_stop_nothing_and_say_why(tmp_path, db, read, monkeypatch):
     assert read(tmp_path / "empty.txt").n_added == 1
 
 
-def test_a_fault_of_a_reader_is_told_and_stops_nothing(tmp_path, db, read, monkeypatch):
-    (tmp_path / "a.txt").write_text("text")
-    (tmp_path / "b.txt").write_text("more text")
-    real = library.extract
+HOSTILE = """
+import os, time
+from core.ingest.readers import extract_file
 
-    def faulty(path, *rest):
-        if path.name == "a.txt":
-            raise RecursionError
-        return real(path, *rest)
+def read(path, options):
+    if path.stem == "fault":
+        raise RecursionError
+    if path.stem == "crash":
+        os.abort()
+    if path.stem == "slow":
+        time.sleep(60)
+    if path.stem == "large":
+        held = []
+        while True:
+            held.append(bytearray(os.urandom(4096)) * 2048)
+            time.sleep(0.001)
+    if path.stem == "nonsense":
+        return 7
+    if path.stem == "gone":
+        path.unlink()
+    if path.stem == "growing":
+        path.write_text(path.read_text() + " and a giraffe")
+    return extract_file(path, options)
+"""
 
-    monkeypatch.setattr(library, "extract", faulty)
+
+def test_what_a_file_does_to_its_reader_is_told_and_stops_nothing(tmp_path, db, read, in_child, monkeypatch):
+    monkeypatch.setattr(library, "_EXTRACT", f"{in_child(HOSTILE)}:read")
+    monkeypatch.setattr(library, "READ_S", 4.0)
+    monkeypatch.setattr(library, "MEMORY_BYTES", 200 << 20)
+    names = ["a", "crash", "fault", "gone", "growing", "large", "nonsense", "slow", "z"]
+    for name in names:
+        (tmp_path / f"{name}.txt").write_text(f"the zebra {name}")
     summary = read(tmp_path)
-    assert (summary.n_added, summary.n_failed) == (1, 1)
-    assert "fault in Slipstream" in summary.problems[0][1]
+    assert (summary.n_added, summary.n_failed) == (3, 6)
+    said = {Path(path).stem: message for path, message in summary.problems}
+    assert "fault in Slipstream" in said["fault"]
+    assert "fault in Slipstream" in said["nonsense"]
+    assert "crash" in said["crash"]
+    assert "longer than 4 s" in said["slow"]
+    assert "0.195 GB of memory" in said["large"]
+    assert said["gone"] == "This file does not exist any more."
+    ready = {title for title, status in statuses(db).items() if status is DocumentStatus.READY}
+    assert ready == {"a.txt", "growing.txt", "z.txt"}
+    assert len(texts_with(db, ["giraffe"])) == 1
+
+
+def test_the_bytes_that_were_read_are_the_ones_that_are_named(tmp_path, db, read, in_child, monkeypatch):
+    monkeypatch.setattr(library, "_EXTRACT", f"{in_child(HOSTILE)}:read")
+    path = tmp_path / "growing.txt"
+    path.write_text("the zebra")
+    read(path)
+    record = DocumentStore(db).find_by_path(str(path))
+    assert record.content_hash == xxhash.xxh3_128_hexdigest(b"the zebra and a giraffe")
+    assert (record.info.n_bytes, record.mtime_ns) == (23, path.stat().st_mtime_ns)
+    assert read(path).n_unchanged == 1
 
 
 def test_a_file_that_cannot_be_opened_keeps_its_earlier_version(tmp_path, db, read, monkeypatch):
@@ -120,10 +165,10 @@ def test_a_file_that_cannot_be_opened_keeps_its_earlier_version(tmp_path, db, re
     read(tmp_path)
     (tmp_path / "a.txt").write_text("the zebra changed")
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     summary = read(tmp_path)
     assert "no permission" in summary.problems[0][1]
     assert statuses(db) == {"a.txt": DocumentStatus.READY}
@@ -157,38 +202,124 @@ def test_progress_begins_ends_and_is_rare(tmp_path, read):
     assert last.n_bytes_done == last.n_bytes > 0
 
 
-def test_cancel_keeps_what_is_done(tmp_path, db, read, monkeypatch):
+def test_cancel_keeps_what_is_done(tmp_path, db, read):
     for number in range(20):
         (tmp_path / f"{number:02}.txt").write_text(f"text number {number} " + LONG)
     cancel = threading.Event()
-    real = library.extract
+    done = []
 
-    def cancel_at_the_third(path, *rest):
-        if path.name == "02.txt":
+    def cancel_after_three(path):
+        done.append(path.name)
+        if len(done) == 3:
             cancel.set()
-        return real(path, *rest)
 
-    monkeypatch.setattr(library, "extract", cancel_at_the_third)
     events = []
-    summary = read(tmp_path, cancel=cancel, progress=events.append)
+    summary = read(tmp_path, cancel=cancel, progress=events.append, finished=cancel_after_three)
     assert summary.cancelled
     assert events[-1].cancelled
-    assert set(statuses(db)) == {"00.txt", "01.txt", "02.txt"}
+    assert 3 <= summary.n_added < 20
+    assert set(statuses(db)) == set(done)
     assert read(tmp_path).n_unchanged == summary.n_added
 
 
-def test_cancel_between_pages(tmp_path, db, read, make_pdf):
-    (tmp_path / "a.pdf").write_bytes(make_pdf([[(50, 700, "Text.")]] * 3))
-
-    class AfterTwo(threading.Event):
-        asked = 0
-
-        def is_set(self):
-            self.asked += 1
-            return self.asked > 2
-
-    summary = read(tmp_path, cancel=AfterTwo())
+def test_cancel_in_the_middle_of_a_file(tmp_path, db, read, in_child, monkeypatch):
+    monkeypatch.setattr(library, "_EXTRACT", f"{in_child(HOSTILE)}:read")
+    (tmp_path / "slow.txt").write_text("text")
+    cancel = threading.Event()
+    threading.Timer(0.3, cancel.set).start()
+    started = time.monotonic()
+    summary = read(tmp_path, cancel=cancel)
     assert (summary.cancelled, summary.n_failed, statuses(db)) == (True, 0, {})
+    assert time.monotonic() - started < 10
+
+
+def test_pause_finishes_the_file_in_hand_and_reads_nothing_more(tmp_path, db, read):
+    for number in range(20):
+        (tmp_path / f"{number:02}.txt").write_text(f"text number {number}")
+    paused = threading.Event()
+    events = []
+    counts = []
+
+    def progress(event):
+        events.append(event)
+        if event.paused:
+            assert event.running
+            counts.append(len(statuses(db)))
+            threading.Timer(0.3, lambda: (counts.append(seen()), paused.clear())).start()
+
+    def seen():
+        with open_database(tmp_path / ".data") as other:
+            return len(statuses(other))
+
+    def finished(_path):
+        if not counts:
+            paused.set()
+
+    summary = read(tmp_path, paused=paused, progress=progress, finished=finished)
+    assert (summary.n_added, summary.cancelled) == (20, False)
+    assert counts[0] == counts[1] < 20
+    assert [event.paused for event in events].count(True) == 1
+
+
+def test_pause_leaves_a_long_file_and_reads_it_again(tmp_path, db, read, in_child, monkeypatch):
+    source = """
+    import time
+    from core.ingest.readers import extract_file
+
+    def read(path, options):
+        mark = path.with_suffix(".mark")
+        if not mark.exists():
+            mark.touch()
+            time.sleep(60)
+        return extract_file(path, options)
+    """
+    monkeypatch.setattr(library, "_EXTRACT", f"{in_child(source)}:read")
+    monkeypatch.setattr(library, "_PAUSE_GRACE_S", 0.1)
+    (tmp_path / "slow.txt").write_text("text")
+    paused = threading.Event()
+
+    def progress(event):
+        if event.paused:
+            threading.Timer(0.1, paused.clear).start()
+        elif (tmp_path / "slow.mark").exists() and not paused.is_set() and not was_paused:
+            was_paused.append(True)
+            paused.set()
+
+    was_paused = []
+    assert read(tmp_path / "slow.txt", paused=paused, progress=progress).n_added == 1
+    assert was_paused
+
+
+def test_cancel_while_paused(tmp_path, db, read):
+    (tmp_path / "a.txt").write_text("text")
+    cancel, paused = threading.Event(), threading.Event()
+    paused.set()
+    summary = read(
+        tmp_path, cancel=cancel, paused=paused, progress=lambda event: event.paused and cancel.set()
+    )
+    assert (summary.cancelled, summary.n_added) == (True, 0)
+
+
+def test_options_read_an_unchanged_file_again_and_lose_nothing(tmp_path, db, read, make_pdf):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(make_pdf([[(50, 700, "Text.")]]))
+    read(path)
+    again = {str(path): ReadOptions(password="not needed")}
+    assert read(path, options=again).n_changed == 1
+    path.write_bytes(b"%PDF-1.4 and no more")
+    assert read(path, options=again).n_failed == 1
+    assert statuses(db) == {"a.pdf": DocumentStatus.READY}, "what was read is the best that is known"
+
+
+def test_the_same_bytes_twice_in_a_row_are_read_once(tmp_path, read, monkeypatch):
+    (tmp_path / "a.txt").write_text("the zebra")
+    (tmp_path / "b.txt").write_text("the zebra")
+    real = ChildProcess.begin
+    calls = []
+    monkeypatch.setattr(
+        ChildProcess, "begin", lambda self, *args, **more: calls.append(args) or real(self, *args, **more)
+    )
+    assert (read(tmp_path).n_added, len(calls)) == (2, 1)
 
 
 def test_a_database_error_is_not_blamed_on_the_file(tmp_path, db, read, monkeypatch):

@@ -69,3 +69,13 @@ def test_reading_stops_between_pages(make_pdf):
     with pytest.raises(Cancelled):
         read_pdf(make_pdf([[(50, 700, "Text.")]] * 5), stop, ReadOptions())
     assert len(asked) == 3
+
+
+def test_a_damaged_page_does_not_cost_the_others(make_pdf):
+    data = make_pdf([[(50, 700, "Text of page one.")], [(50, 700, "Of page two.")]])
+    found = read(data.replace(b"[4 0 R 6 0 R]", b"[4 0 R 9 0 R]"))
+    assert found.text.strip() == "Text of page one."
+    assert found.note == "1 of 2 pages is damaged and could not be read."
+    assert len(found.page_starts) == 2
+    with pytest.raises(DocumentError, match="damaged"):
+        read(data.replace(b"[4 0 R 6 0 R]", b"[8 0 R 9 0 R]"))

@@ -31,6 +31,7 @@ def test_tables_and_columns(db):
         "pages",
         "places",
         "requests",
+        "to_read",
         "turn_blocks",
         "turns",
     ]
