@@ -115,6 +115,24 @@ class ServiceBridge(QObject):
     def cancel_ingest(self) -> None:
         self._call(lambda service: service.cancel_ingest())
 
+    def pause_ingest(self) -> None:
+        self._call(lambda service: service.pause_ingest())
+
+    def resume_ingest(self) -> None:
+        self._call(lambda service: service.resume_ingest())
+
+    def unlock(self, document_id: int, password: str) -> None:
+        self._call(lambda service: service.unlock(document_id, password))
+
+    def recognize_text(self, document_ids: Sequence[int]) -> None:
+        self._call(lambda service: service.recognize_text(document_ids))
+
+    def watch_folder(self, path: Path, collection_id: int | None) -> None:
+        self._call(lambda service: service.watch_folder(path, collection_id))
+
+    def unwatch_folder(self, path: str, *, remove_documents: bool) -> None:
+        self._call(lambda service: service.unwatch_folder(path, remove_documents=remove_documents))
+
     def remove_document(self, document_id: int) -> None:
         self._call(lambda service: service.remove_document(document_id))
 
@@ -136,6 +154,7 @@ class ServiceBridge(QObject):
     def request_library(self) -> None:
         self._call(lambda service: service.request_collections())
         self._call(lambda service: service.request_documents())
+        self._call(lambda service: service.request_watched_folders())
         self._call(lambda service: service.request_conversations())
 
     def request_conversation(self, conversation_id: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
@@ -13,8 +13,9 @@ from app.prompt_input import PromptInput
 from app.theme import HEADING_PX, READING_PX, SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import EmptyState, Label, TextButton
+from app.wording import still_reading
 from core.config import sample_documents
-from core.types import DocumentInfo, ModelInfo
+from core.types import DocumentInfo, IngestProgress, ModelInfo
 
 EXAMPLES = (
     "What are these documents about?",
@@ -27,6 +28,10 @@ SAMPLE_EXAMPLES = (
     "What did the allotment meeting decide about water?",
 )
 """While nothing but the sample documents is in the library."""
+
+
+_READING_AFTER_MS = 1000
+"""What is read faster than this is not worth a word: nothing flashes."""
 
 
 class Prompts(QWidget):
@@ -159,6 +164,14 @@ class ChatPage(QWidget):
         self.input.stopped.connect(self.stopped)
         self.model_line = ModelLine(theme)
         self.model_line.choose.connect(self.choose_model)
+        self.reading = Label(theme, kind="muted", size=SMALL_PX)
+        self.reading.setContentsMargins(4, 0, 4, 0)
+        self.reading.hide()
+        self._reading_delay = QTimer(self)
+        self._reading_delay.setSingleShot(True)
+        self._reading_delay.setInterval(_READING_AFTER_MS)
+        self._reading_delay.timeout.connect(self.reading.show)
+        self._foot.addWidget(self.reading)
         self._foot.addWidget(self.input)
         self._foot.addWidget(self.model_line)
         column.addLayout(self._foot)
@@ -178,6 +191,16 @@ class ChatPage(QWidget):
             f"Answers come from {whose} {base}, with the passages they rest on. Nothing leaves this computer."
         )
         self._show_page()
+
+    def set_reading(self, progress: IngestProgress) -> None:
+        """Say what a question asked now may miss, unless it is read in a moment."""
+        words = still_reading(progress)
+        self.reading.setText(words)
+        if not words:
+            self._reading_delay.stop()
+            self.reading.hide()
+        elif not self.reading.isVisibleTo(self) and not self._reading_delay.isActive():
+            self._reading_delay.start()
 
     @property
     def has_answers(self) -> bool:

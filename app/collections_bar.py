@@ -35,7 +35,8 @@ class CollectionsBar(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 0)
         column.setSpacing(8)
-        row = QHBoxLayout()
+        self.row = row = QHBoxLayout()
+        """Takes what else stands beside the chooser."""
         row.setSpacing(8)
         self.chooser = TextButton(theme, ALL, kind="quiet", icon_name="down")
         self.chooser.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow stands behind the words

@@ -9,13 +9,17 @@ from PySide6.QtCore import QObject
 from app.bridge import ServiceBridge
 from app.chat_page import ChatPage
 from app.library_page import LibraryPage
+from app.password_dialog import PasswordDialog
+from app.theme import Theme
 from core.types import (
     CollectionsChanged,
     DocumentInfo,
     Event,
     IngestProgress,
     LibraryChanged,
+    Notice,
     WarmthChanged,
+    WatchedFoldersChanged,
 )
 
 _LISTS = 2
@@ -43,9 +47,10 @@ class LibraryController(QObject):
     """What is added while a collection is shown goes into it as soon as all of it is read."""
 
     def __init__(
-        self, bridge: ServiceBridge, page: LibraryPage, chat: ChatPage, samples: Path | None
+        self, theme: Theme, bridge: ServiceBridge, page: LibraryPage, chat: ChatPage, samples: Path | None
     ) -> None:
         super().__init__()
+        self._theme = theme
         self._bridge = bridge
         self._page = page
         self._chat = chat
@@ -53,10 +58,16 @@ class LibraryController(QObject):
         self._reading: list[_Added] = []
         """In the order in which the service reads them."""
         self._read: list[_Added] = []
+        self.dialog: PasswordDialog | None = None
         page.removed.connect(bridge.remove_document)
         page.cancelled.connect(bridge.cancel_ingest)
         page.moved.connect(bridge.move_to_collection)
         page.kept_warm.connect(self._keep_warm)
+        page.watched.connect(self._watch)
+        page.folders.unwatched.connect(self._unwatch)
+        page.strip.paused.connect(self._pause)
+        page.detail.unlock_wanted.connect(self._ask_password)
+        page.detail.recognition_wanted.connect(self._recognize)
         page.bar.created.connect(bridge.create_collection)
         page.bar.changed.connect(bridge.change_collection)
         page.bar.deleted.connect(bridge.delete_collection)
@@ -72,14 +83,15 @@ class LibraryController(QObject):
     def take(self, event: Event) -> None:
         match event:
             case IngestProgress():
-                self._page.strip.show_progress(event)
-                if not event.running and self._reading:
-                    self._read.append(self._reading.pop(0))
+                self._take_progress(event)
             case LibraryChanged():
                 if not self._add_samples(empty=not event.documents):
                     self._page.set_documents(event.documents)
                     self._chat.set_documents(event.documents)
                     self._file(event.documents)
+                    self._tell_dialog(event.documents)
+            case WatchedFoldersChanged():
+                self._page.set_folders(event.folders)
             case CollectionsChanged():
                 self._page.set_collections(event.collections)
                 self._chat.input.scope.set_collections(event.collections)
@@ -87,6 +99,67 @@ class LibraryController(QObject):
                 self._page.set_warmth(event.documents)
             case _:
                 pass
+
+    def take_notice(self, notice: Notice) -> bool:
+        """Whether it is said where a password is being asked for."""
+        dialog = self.dialog
+        if dialog is None or notice.is_bug or notice.is_warning:
+            return False
+        if dialog.trying:
+            dialog.refuse(f"{notice.message} {notice.hint}".strip())
+            return True
+        return dialog.document.title in notice.message  # it was said already
+
+    def _take_progress(self, progress: IngestProgress) -> None:
+        self._chat.set_reading(progress)
+        if not progress.running and not progress.watched and self._reading:
+            self._read.append(self._reading.pop(0))
+        dialog = self.dialog
+        if dialog is not None and dialog.trying and progress.n_files <= 1:
+            reasons = [reason for path, reason in progress.problems if path == dialog.document.path]
+            if reasons:
+                dialog.refuse(reasons[0])
+            return  # what is done with the password is said in its dialog
+        self._page.strip.show_progress(progress)
+
+    def _ask_password(self, document: DocumentInfo) -> None:
+        self.dialog = PasswordDialog(self._theme, document, self._page)
+        self.dialog.entered.connect(self._unlock)
+        self.dialog.finished.connect(self._end_dialog)
+        self.dialog.open()
+
+    def _unlock(self, document_id: int, password: str) -> None:
+        self._reading.append(_Added((), None))  # its reading ends in its turn like any other
+        self._bridge.unlock(document_id, password)
+
+    def _tell_dialog(self, documents: Sequence[DocumentInfo]) -> None:
+        if self.dialog is not None:
+            wanted = self.dialog.document.id
+            self.dialog.take(next((one for one in documents if one.id == wanted), None))
+
+    def _end_dialog(self) -> None:
+        if self.dialog is not None:
+            self.dialog.edit.clear()
+            self.dialog.deleteLater()
+            self.dialog = None
+
+    def _recognize(self, document_ids: Sequence[int]) -> None:
+        self._reading.append(_Added((), None))
+        self._bridge.recognize_text(document_ids)
+
+    def _pause(self, wanted: bool) -> None:
+        if wanted:
+            self._bridge.pause_ingest()
+        else:
+            self._bridge.resume_ingest()
+
+    def _watch(self, folder: Path) -> None:
+        """Keep a folder up to date, in the collection that the user looks at."""
+        collection = self._page.collection
+        self._bridge.watch_folder(folder, None if collection is None else collection.id)
+
+    def _unwatch(self, path: str, remove_documents: bool) -> None:
+        self._bridge.unwatch_folder(path, remove_documents=remove_documents)
 
     def _file(self, documents: Sequence[DocumentInfo]) -> None:
         """Move what was read into the collection that it was added to, if that is still there."""

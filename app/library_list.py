@@ -131,6 +131,8 @@ class LibraryList(QListView):
     """The documents. Delete asks to remove the selected ones."""
 
     removal_wanted = Signal()
+    opened = Signal()
+    """Enter or a double click on a row."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -143,6 +145,7 @@ class LibraryList(QListView):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Documents in the library")
+        self.doubleClicked.connect(self.opened)
         theme.changed.connect(self.doItemsLayout)
 
     def selected(self) -> list[DocumentInfo]:
@@ -152,5 +155,8 @@ class LibraryList(QListView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and self.selectedIndexes():
             self.removal_wanted.emit()
+            return
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.selectedIndexes():
+            self.opened.emit()
             return
         super().keyPressEvent(event)

@@ -5,24 +5,36 @@ from pathlib import Path
 
 from PySide6.QtCore import QItemSelectionModel, QSortFilterProxyModel, QStandardPaths, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QMenu,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.collections_bar import CollectionsBar
+from app.document_detail import DocumentDetail
 from app.library_list import LibraryList, LibraryModel
 from app.library_tools import LibraryTools
 from app.message_list import COLUMN_PX, SIDE_PX
 from app.reading_strip import ReadingStrip
-from app.theme import HEADING_PX, SMALL_PX, Theme
+from app.theme import HEADING_PX, Theme
+from app.watched_folders import WatchedFolders
 from app.widgets import EmptyState, Label, TextButton, confirm
 from core.metrics import count
-from core.types import CollectionInfo, DocumentInfo, DocumentStatus, DocumentWarmth
+from core.types import CollectionInfo, DocumentInfo, DocumentStatus, DocumentWarmth, WatchedFolder
 
-_LIST, _EMPTY, _EMPTY_COLLECTION = range(3)
+_LIST, _EMPTY, _EMPTY_COLLECTION, _FOLDERS = range(4)
 
 
 class LibraryPage(QWidget):
     added = Signal(object)
     """Carries a list of `Path`, files and folders."""
+    watched = Signal(object)
+    """Carries the `Path` of a folder that is to be kept up to date."""
     removed = Signal(int)
     cancelled = Signal()
     moved = Signal(object, object)
@@ -47,8 +59,14 @@ class LibraryPage(QWidget):
         head.addLayout(titles, 1)
         self.add_files = TextButton(theme, "Add files…", kind="primary", icon_name="new")
         self.add_files.clicked.connect(self.choose_files)
-        self.add_folder = TextButton(theme, "Add folder…", icon_name="folder")
-        self.add_folder.clicked.connect(self.choose_folder)
+        self.add_folder = TextButton(
+            theme, "Add folder…", icon_name="folder", tip="Add what is in a folder, once or from now on"
+        )
+        self.folder_menu = QMenu(self.add_folder)
+        self.folder_menu.setAccessibleName("Add folder")
+        self.folder_menu.addAction("Add its files once…", self.choose_folder)
+        self.folder_menu.addAction("Keep it up to date…", self.choose_watched)
+        self.add_folder.setMenu(self.folder_menu)
         head.addWidget(self.add_files, 0, Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(self.add_folder, 0, Qt.AlignmentFlag.AlignVCenter)
         self._column.addLayout(head)
@@ -58,7 +76,7 @@ class LibraryPage(QWidget):
         self._column.addWidget(self.strip)
 
         self.bar = CollectionsBar(theme)
-        self.bar.chosen.connect(self._show)
+        self.bar.chosen.connect(self._show_documents)
         self._column.addWidget(self.bar)
         self._model = LibraryModel()
         self._shown = QSortFilterProxyModel(self)
@@ -88,14 +106,16 @@ class LibraryPage(QWidget):
             theme, "Nothing is in this collection yet: add files, or move documents here.", everything
         )
         self._stack = QStackedWidget()
-        self._stack.setMinimumHeight(theme.px(120))
+        self._stack.setMinimumHeight(theme.px(96))
         self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)  # what is left
-        for page in (self.list, self.empty, self.empty_collection):
+        self.folders = WatchedFolders(theme)
+        self.folders.toggle.toggled.connect(self._show)
+        self.bar.row.addWidget(self.folders.toggle)
+        for page in (self.list, self.empty, self.empty_collection, self.folders):
             self._stack.addWidget(page)
         self._column.addWidget(self._stack, 1)
-        self.detail = Label(theme, kind="muted", size=SMALL_PX)
-        self.detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.detail.setAccessibleName("About the selected document")
+        self.detail = DocumentDetail(theme)
+        self.list.opened.connect(self.detail.act)
         self._column.addWidget(self.detail)
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         self._documents: tuple[DocumentInfo, ...] = ()
@@ -112,10 +132,20 @@ class LibraryPage(QWidget):
 
     def set_collections(self, collections: Sequence[CollectionInfo]) -> None:
         self.bar.set_collections(collections)
+        self.folders.set_collections(collections)
+        self._show()
+
+    def set_folders(self, folders: Sequence[WatchedFolder]) -> None:
+        self.folders.set_folders(folders)
         self._show()
 
     def set_warmth(self, warmth: Sequence[DocumentWarmth]) -> None:
         self._model.set_warmth({one.document_id: one for one in warmth})
+
+    def _show_documents(self) -> None:
+        """Another collection was chosen: it is the documents that are wanted."""
+        self.folders.toggle.setChecked(False)
+        self._show()
 
     def _show(self) -> None:
         """The documents of the chosen collection, and what there is to say of them."""
@@ -130,9 +160,10 @@ class LibraryPage(QWidget):
         self._choose_again(chosen)
         self.list.verticalScrollBar().setValue(scrolled)
         nothing = _EMPTY if not self._documents else _EMPTY_COLLECTION
-        self._stack.setCurrentIndex(_LIST if documents else nothing)
-        self.bar.setVisible(bool(self._documents or self.bar.collections))
-        self.tools.setVisible(bool(documents))
+        in_folders = self.folders.toggle.isChecked()
+        self._stack.setCurrentIndex(_FOLDERS if in_folders else _LIST if documents else nothing)
+        self.bar.setVisible(bool(self._documents or self.bar.collections or self.folders.folders))
+        self.tools.setVisible(bool(documents) and not in_folders)
         self.add_files.setVisible(bool(self._documents))  # else the empty state has it
         self.summary.setText(self._summary(documents))
         self.summary.setVisible(bool(self._documents))
@@ -163,10 +194,19 @@ class LibraryPage(QWidget):
             self.added.emit([Path(name) for name in names])
 
     def choose_folder(self) -> None:
-        name = QFileDialog.getExistingDirectory(self, "Add a folder to the library", self._folder)
-        if name:
-            self._folder = str(Path(name).parent)
-            self.added.emit([Path(name)])
+        if folder := self._ask_folder("Add a folder to the library"):
+            self.added.emit([folder])
+
+    def choose_watched(self) -> None:
+        if folder := self._ask_folder("Keep a folder up to date in the library"):
+            self.watched.emit(folder)
+
+    def _ask_folder(self, title: str) -> Path | None:
+        name = QFileDialog.getExistingDirectory(self, title, self._folder)
+        if not name:
+            return None
+        self._folder = str(Path(name).parent)
+        return Path(name)
 
     def ask_removal(self) -> None:
         chosen = self.list.selected()
@@ -188,11 +228,9 @@ class LibraryPage(QWidget):
         self._column.setContentsMargins(side, 8, side, 12)
 
     def _enable(self) -> None:
-        chosen = self.list.selected()
+        chosen = [] if self.folders.toggle.isChecked() else self.list.selected()
         self.tools.set_selected(chosen, self.bar.collections)
-        one = chosen[0] if len(chosen) == 1 else None
-        self.detail.setText(one.note if one is not None else "")
-        shown = one is not None and bool(one.note)
+        shown = self.detail.show_selected(chosen)
         if shown and not self.detail.isVisible():  # it takes room from the list
             QTimer.singleShot(0, self.list, lambda: self.list.scrollTo(self.list.currentIndex()))
         self.detail.setVisible(shown)

@@ -50,6 +50,7 @@ from core.types import (
     PassageLoaded,
     TicketEvent,
     WarmthChanged,
+    WatchedFoldersChanged,
 )
 
 
@@ -79,7 +80,7 @@ class MainWindow(QMainWindow):
         self.shell = Shell(theme, self.left, self._centre(), self.right)
         self.setCentralWidget(self.shell)
         self.controller = ChatController(bridge, self.chat, self.right, options.settings)
-        self.documents = LibraryController(bridge, self.library, self.chat, options.samples)
+        self.documents = LibraryController(theme, bridge, self.library, self.chat, options.samples)
         self._connect()
         if options.kiosk:
             self.idle = IdleWatch(
@@ -159,7 +160,13 @@ class MainWindow(QMainWindow):
                 self._engine_ready(event.model)
             case EngineFailed():
                 self._engine_failed(event)
-            case IngestProgress() | LibraryChanged() | CollectionsChanged() | WarmthChanged():
+            case (
+                IngestProgress()
+                | LibraryChanged()
+                | CollectionsChanged()
+                | WarmthChanged()
+                | WatchedFoldersChanged()
+            ):
                 self.documents.take(event)
             case ConversationsChanged():
                 self._titles = {one.id: one.title for one in event.conversations}
@@ -175,7 +182,8 @@ class MainWindow(QMainWindow):
             case IdleWorkDone():
                 self.right.set_idle_work(event.sentences)
             case Notice():
-                self._show_problem(Problem(self._theme, event.message, event.hint, event.details))
+                if not self.documents.take_notice(event):
+                    self._show_problem(Problem(self._theme, event.message, event.hint, event.details))
             case _:
                 pass
 

@@ -1,4 +1,4 @@
-"""What reading files is doing: how far it is, what could not be read, and Cancel."""
+"""What reading files is doing: how far it is, what could not be read, Pause and Cancel."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,9 +25,11 @@ _PROBLEM_LINES = 4
 
 
 class ReadingStrip(QWidget):
-    """What is being read, how far it is, how long it still takes, and Cancel."""
+    """What is being read, how far it is, how long it still takes, Pause and Cancel."""
 
     cancelled = Signal()
+    paused = Signal(bool)
+    """The user wants reading to pause, or to go on."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -44,6 +46,9 @@ class ReadingStrip(QWidget):
         words.addWidget(self.current)
         words.addWidget(self.facts)
         row.addLayout(words, 1)
+        self.pause = TextButton(theme, "Pause")
+        self.pause.clicked.connect(self._pause)
+        row.addWidget(self.pause, 0, Qt.AlignmentFlag.AlignTop)
         self.cancel = TextButton(theme, "Cancel", tip="Stop reading; files that are done stay")
         self.cancel.clicked.connect(self._cancel)
         row.addWidget(self.cancel, 0, Qt.AlignmentFlag.AlignTop)
@@ -75,18 +80,25 @@ class ReadingStrip(QWidget):
         if progress.running and (self._last is None or not self._last.running):
             self.cancel.setText("Cancel")
             self.cancel.setEnabled(True)
+            self._show_pause(paused=False)
             self._delay.start()
+        if self._last is None or self._last.paused != progress.paused:
+            self._show_pause(paused=progress.paused)
         self._last = progress
         self.cancel.setVisible(progress.running)
+        self.pause.setVisible(progress.running)
         self.close_button.setVisible(not progress.running)
         self.bar.setVisible(progress.running)
         self.current.setVisible(progress.running)
         if progress.running:
             name = Path(progress.current).name
-            self.current.set_whole(f"Reading {name}" if name else "Looking for files…")
+            words = f"Reading {name}" if name else "Looking for files…"
+            self.current.set_whole("Paused" if progress.paused else words)
         else:
             self._delay.stop()
-            self.setVisible(progress.n_files > 0 or bool(progress.problems))
+            # Nobody asked for what a watched folder brings: the list shows it, and what failed says why.
+            said = not progress.watched and (progress.n_files > 0 or bool(progress.problems))
+            self.setVisible(said)
         self.facts.setText(ingest_sentence(progress))
         base = progress.n_bytes or progress.n_files
         done = progress.n_bytes_done if progress.n_bytes else progress.n_done
@@ -103,6 +115,20 @@ class ReadingStrip(QWidget):
             self.problems.addItem(item)
         self.problems.setVisible(bool(problems))
         self.problems.setFixedHeight(self._theme.px(min(len(problems), _PROBLEM_LINES) * 26 + 10))
+
+    def _pause(self) -> None:
+        """The file in hand is finished first: the button says so until the core does."""
+        wanted = self._last is None or not self._last.paused
+        self.pause.setText("Pausing…" if wanted else "Going on…")
+        self.pause.setEnabled(False)
+        self.paused.emit(wanted)
+
+    def _show_pause(self, *, paused: bool) -> None:
+        words = "Resume" if paused else "Pause"
+        self.pause.setText(words)
+        self.pause.setAccessibleName(words)
+        self.pause.setToolTip("Go on reading" if paused else "Read nothing further until Resume")
+        self.pause.setEnabled(True)
 
     def _cancel(self) -> None:
         self.cancel.setText("Stopping…")

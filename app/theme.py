@@ -126,6 +126,7 @@ QFrame#inputBox[active="true"] { border: 1px solid $accent; }
 QFrame#inputBox QPlainTextEdit { background: transparent; border: none; }
 QFrame#problem { background: $surface; border: 1px solid $border; border-left: 3px solid $danger;
   border-radius: ${r}px; }
+QFrame#row { border: none; border-bottom: 1px solid $border; }
 QFrame#panel { background: $surface; border: 1px solid $border; border-radius: ${r}px; }
 QListWidget#problems { background: $surface; border: 1px solid $border; border-radius: ${r}px;
   padding: ${p1}px; outline: none; }

@@ -18,6 +18,7 @@ from core.types import (
     SessionTotals,
     Tier,
     Warmth,
+    WatchedFolder,
 )
 
 TIER_NAMES = {
@@ -209,11 +210,45 @@ def ingest_sentence(progress: IngestProgress) -> str:
         took = seconds(progress.elapsed_s)
         return f"{start} {kept} in {took} · {count(progress.n_blocks, 'block')}{failed}"
     left = ""
-    if progress.n_bytes_done and progress.elapsed_s > 1:
+    if progress.paused:
+        left = f" · {count(progress.n_files - progress.n_done, 'file')} left to read"
+    elif progress.n_bytes_done and progress.elapsed_s > 1:
         rest = progress.n_bytes - progress.n_bytes_done
         left = f" · {about(progress.elapsed_s * rest / progress.n_bytes_done)} left"
     n_blocks = count(progress.n_blocks, "block")
     return f"{progress.n_done:,} of {count(progress.n_files, 'file')} · {n_blocks}{failed}{left}"
+
+
+def still_reading(progress: IngestProgress) -> str:
+    """What a question asked now may miss; empty where nothing is left to read."""
+    n_left = progress.n_files - progress.n_done
+    if not progress.running or n_left <= 0:
+        return ""
+    how_far = f"{progress.n_done:,} of {count(progress.n_files, 'file')}"
+    state = f"Reading is paused after {how_far}" if progress.paused else f"Still reading, {how_far} so far"
+    return f"{state}: answers may miss what is not read yet."
+
+
+def folder_facts(folder: WatchedFolder, collection: str) -> str:
+    """``48 documents · in Flat``; of one that is not there, that comes first."""
+    parts = [] if folder.is_there else ["not there now"]
+    parts.append(count(folder.n_documents, "document"))
+    if collection:
+        parts.append(f"in {collection}")
+    if folder.is_there and folder.note:
+        parts.append(folder.note[0].lower() + folder.note[1:].rstrip("."))
+    return " · ".join(parts)
+
+
+def watched_sentence(folders: Sequence[WatchedFolder]) -> str:
+    """How many folders are kept up to date, and whether any of them is not there."""
+    verb = "is" if len(folders) == 1 else "are"
+    words = f"{count(len(folders), 'folder')} {verb} kept up to date"
+    n_gone = sum(not one.is_there for one in folders)
+    if not n_gone:
+        return words
+    gone = "it is" if len(folders) == 1 else f"{n_gone:,} {'is' if n_gone == 1 else 'are'}"
+    return f"{words} · {gone} not there now"
 
 
 def ago(then: float, now: float) -> str:

@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,8 @@ class _Request:
     stop: threading.Event = field(default_factory=threading.Event)
     unwanted: bool = False
     """The user stopped it: it is not taken up again."""
+    watched: bool = False
+    """A watched folder changed: nobody is asked to wait for it, and the folder is looked at again anyway."""
 
 
 class ReadingQueue:
@@ -49,13 +51,13 @@ class ReadingQueue:
         emit: Callable[[Event], None],
         *,
         changed: Callable[[], None],
-        done: Callable[[], None],
+        done: Callable[[bool, bool], None],
         closing: threading.Event,
     ) -> None:
         """``worker`` reads; ``notes`` is a thread that is free while it does, and writes down what is asked.
 
-        ``changed`` is called now and then while documents come in, ``done`` after each request; both on
-        the reading thread.
+        ``changed`` is called now and then while documents come in, ``done`` after each request
+        (whether it was of a watched folder, and whether it was stopped); both on the reading thread.
         """
         self._worker = worker
         self._notes = notes
@@ -75,6 +77,24 @@ class ReadingQueue:
         """Read files and folders: IngestProgress …"""
         # As the walk names them: a relative path would mean another file in another folder.
         self._ask(lambda: _Request(tuple(map(absolute, paths))))
+
+    def read_watched(self, paths: Sequence[Path]) -> None:
+        """Read files that changed in watched folders. Not written down: the next start finds them again."""
+        request = _Request(tuple(paths), watched=True)
+        with self._lock:
+            self._requests.append(request)
+
+        def read() -> None:
+            self._read(request)
+
+        self._worker.put(read)
+
+    def stop_watched(self) -> None:
+        """Stop what ``read_watched`` began."""
+        with self._lock:
+            for request in self._requests:
+                if request.watched:
+                    request.stop.set()
 
     def take_up(self) -> None:
         """Go on with what was asked for and not finished when the program last ended."""
@@ -192,7 +212,7 @@ class ReadingQueue:
                 self._requests.remove(request)
                 if not self._requests:
                     self._paused.clear()  # what is added next is not kept waiting by an old pause
-            self._done()
+            self._done(request.watched, request.stop.is_set())
             if finished or request.unwanted or not self._closing.is_set():
                 ReadingStore(self._worker.db).remove(request.numbers.values())
         if request.options:
@@ -210,7 +230,7 @@ class ReadingQueue:
 
         def progress(state: IngestProgress) -> None:
             nonlocal last_list
-            self._emit(state)
+            self._emit(replace(state, watched=request.watched))
             if state.running and time.monotonic() - last_list > _LIST_EVERY_S:
                 last_list = time.monotonic()
                 self._changed()

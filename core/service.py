@@ -30,6 +30,7 @@ from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
 from core.store.database import open_database
 from core.store.documents import DocumentStore
+from core.store.folders import FolderStore, KnownFile
 from core.types import (
     AnswerDone,
     CacheState,
@@ -51,6 +52,7 @@ from core.types import (
     WarmthChanged,
 )
 from core.upkeep import Upkeep
+from core.watching import Hands, Watching, is_still_there
 from core.worker import Task, Worker, as_slipstream_error
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _WINDOW = 8
 """So many waiting questions are looked at when a prompt is planned."""
+_REMOVED_AT_ONCE = 100
 _MOST_WARMTHS = 20
 """Of so many documents kept warm it is told how warm they are."""
 
@@ -85,7 +88,8 @@ class Service:
     ) -> None:
         """Open the database and start the threads; the model loads in the background (EngineReady).
 
-        ``take_up``: go on reading what was asked for and not finished when the program last ended.
+        ``take_up``: go on reading what was asked for and not finished when the program last ended, and keep
+        watched folders up to date.
         Raises StoreError or SettingsError where the data folder cannot be used.
         """
         self._data_dir = data_dir
@@ -121,8 +125,17 @@ class Service:
             done=self._was_read,
             closing=self._closing,
         )
+        hands = Hands(
+            self._reading.read_watched,
+            self._reading.stop_watched,
+            self._remove_files,
+            self.move_to_collection,
+            self.request_documents,
+        )
+        self._watching = Watching(data_dir, hands, self._emit, self._notice)
         if take_up:
             self._reading.take_up()
+            self._watching.begin()
         if load_model:
             self._engine.put(lambda: self._load(settings.model))
 
@@ -344,10 +357,11 @@ class Service:
         """Read documents again with text recognition: IngestProgress …, LibraryChanged, a Notice if not."""
         self._reading.recognize_text(document_ids)
 
-    def _was_read(self) -> None:
+    def _was_read(self, watched: bool, cancelled: bool) -> None:
         self._urgent(self._forget_missing)
         self._embedding.wake()
         self.request_documents()
+        self._watching.reading_ended(watched=watched, cancelled=cancelled)
 
     def remove_document(self, document_id: int) -> None:
         """Remove a document, its blocks and what the cache holds of them: LibraryChanged.
@@ -356,11 +370,29 @@ class Service:
         """
 
         def remove() -> None:
+            FolderStore(self._engine.db).leave_out(document_id)
             self._upkeep().remove_document(document_id)
             self.request_documents()
+            self._watching.documents_changed()
             self._reconsider()
 
         self._urgent(remove)
+
+    def _remove_files(self, files: Sequence[KnownFile], if_gone: bool) -> None:
+        """Remove documents of watched folders, a few at a time: a question must not wait for them all."""
+
+        def remove(some: Sequence[KnownFile]) -> None:
+            chosen = [one for one in some if not (if_gone and is_still_there(self._engine.db, one))]
+            self._upkeep().remove_documents([one.document_id for one in chosen])
+
+        def end() -> None:
+            self.request_documents()
+            self._watching.documents_changed()
+            self._reconsider()
+
+        for first in range(0, len(files), _REMOVED_AT_ONCE):
+            self._urgent(partial(remove, files[first : first + _REMOVED_AT_ONCE]))
+        self._urgent(end)
 
     def keep_warm(self, document_id: int, *, wanted: bool) -> None:
         """Have a document read whole once and kept, or no longer: LibraryChanged, then WarmthChanged."""
@@ -371,6 +403,23 @@ class Service:
             self._reconsider()
 
         self._urgent(note)
+
+    # --- watched folders --------------------------------------------------------------------------
+
+    def watch_folder(self, path: Path, collection_id: int | None) -> None:
+        """Keep a folder up to date in the library: WatchedFoldersChanged, and as ``add_paths``; or a Notice.
+
+        What is found goes into the collection, unless the user puts it elsewhere.
+        """
+        self._watching.watch(path, collection_id)
+
+    def unwatch_folder(self, path: str, *, remove_documents: bool) -> None:
+        """Watch a folder no longer; its documents leave or stay: WatchedFoldersChanged, LibraryChanged."""
+        self._watching.unwatch(path, remove_documents=remove_documents)
+
+    def request_watched_folders(self) -> None:
+        """Answered by WatchedFoldersChanged."""
+        self._watching.request()
 
     # --- collections ------------------------------------------------------------------------------
 
@@ -589,6 +638,7 @@ class Service:
         with self._tickets_lock:
             for ticket in self._tickets.values():
                 ticket.cancel.set()
+        self._watching.close()
         self._retrieval.put(self._ingest.stop)  # behind the requests that it is still writing down
         self._ingest.join()
         self._retrieval.put(lambda: self._engine.put(self._close_engine))

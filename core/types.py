@@ -111,6 +111,21 @@ class CollectionInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchedFolder:
+    """A folder that the user wants kept up to date in the library."""
+
+    path: str
+    collection_id: int | None
+    """Where the documents found in it go; None for no collection."""
+    n_documents: int
+    """Of the library, below it."""
+    is_there: bool
+    """False while it is gone, or its disk is not connected: its documents stay."""
+    note: str = ""
+    """What the user should know: why it is not there, or why changes are seen late. Empty if nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class CachePlace:
     """Where the cache keeps a conversation's prompts: they may hold what a collection keeps apart."""
 
@@ -582,6 +597,8 @@ class IngestProgress(Event):
     """In the last one: path, and why it could not be read and what to do."""
     paused: bool = False
     """The user paused it: nothing is read until it is resumed or stopped."""
+    watched: bool = False
+    """Nobody asked for it just now: files in a watched folder changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -602,6 +619,13 @@ class LibraryChanged(Event):
 @dataclass(frozen=True, slots=True)
 class CollectionsChanged(Event):
     collections: tuple[CollectionInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedFoldersChanged(Event):
+    """Told when asked, and when a folder, what is known of it or its number of documents changes."""
+
+    folders: tuple[WatchedFolder, ...]
 
 
 @dataclass(frozen=True, slots=True)

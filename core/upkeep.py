@@ -3,7 +3,7 @@
 For the engine thread, between questions: no prompt is made of a document half removed.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,11 @@ class Upkeep:
 
     def remove_document(self, document_id: int) -> None:
         """Remove a document, its blocks and everything that was made of them, in every tier."""
-        self._forget(DocumentStore(self.db).remove(document_id))
+        self.remove_documents([document_id])
+
+    def remove_documents(self, document_ids: Sequence[int]) -> None:
+        """The same for several, in one go."""
+        self._forget(DocumentStore(self.db).remove_all(document_ids))
 
     def delete_conversation(self, conversation_id: int) -> None:
         """Delete a conversation and what the cache holds of it; its blocks may serve others and stay."""

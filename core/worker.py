@@ -39,8 +39,9 @@ class Worker:
         """End after the tasks already queued."""
         self._tasks.put(None)
 
-    def join(self) -> None:
-        self._thread.join()
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait for the end, ``timeout_s`` at most where a task may wait for a drive that does not answer."""
+        self._thread.join(timeout_s)
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:

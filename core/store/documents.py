@@ -14,6 +14,7 @@ from core.store.database import Database
 from core.store.scopes import documents_in
 from core.types import Block, DocumentInfo, DocumentStatus, Passage, PassageText, Place, Scope
 
+_MOST = 2**63 - 1
 _INFO = "id, path, title, status, note, n_bytes, n_blocks, n_pages, added_at, collection_id, keep_warm"
 
 
@@ -109,7 +110,7 @@ class DocumentStore:
             self._drop_path(path, document_id)
             db.run(
                 "UPDATE documents SET path = ?, title = ?, mtime_ns = ? WHERE id = ?",
-                [path, title, mtime_ns, document_id],
+                [path, title, storable_time(mtime_ns), document_id],
             )
             row = db.row(f"SELECT {_INFO} FROM documents WHERE id = ?", [document_id])
         assert row is not None
@@ -129,7 +130,7 @@ class DocumentStore:
                 copied = db.run(
                     f"INSERT INTO documents (path, title, mtime_ns, added_at, {same})"
                     f" SELECT ?, ?, ?, ?, {same} FROM documents WHERE id = ?",
-                    [path, title, mtime_ns, time.time(), document_id],
+                    [path, title, storable_time(mtime_ns), time.time(), document_id],
                 )
             else:
                 copied = int(old[0])
@@ -137,7 +138,7 @@ class DocumentStore:
                 db.run(
                     f"UPDATE documents SET (title, mtime_ns, added_at, edited_at, {same}) ="
                     f" (SELECT ?, ?, ?, ?, {same} FROM documents WHERE id = ?) WHERE id = ?",
-                    [title, mtime_ns, time.time(), time.time(), document_id, copied],
+                    [title, storable_time(mtime_ns), time.time(), time.time(), document_id, copied],
                 )
             db.run(
                 'INSERT INTO places SELECT ?, ordinal, block, start, "end", page, gap FROM places'
@@ -158,12 +159,23 @@ class DocumentStore:
 
         Returns the ids of the blocks that no document holds any more; other caches must forget them.
         """
+        return self.remove_all([document_id])
+
+    def remove_all(self, document_ids: Sequence[int]) -> frozenset[str]:
+        """The same for several in one go: making deletions real costs as much for one as for many."""
         db = self._db
         with db.write():
-            blocks = self._blocks_of(document_id)
-            former = db.rows("SELECT block_id FROM former_blocks WHERE document_id = ?", [document_id])
-            db.run("DELETE FROM documents WHERE id = ?", [document_id])
-            gone = [*self._drop_orphans(blocks), *self.missing_blocks([row[0] for row in former])]
+            blocks = db.rows_in(
+                "SELECT DISTINCT block FROM places WHERE document_id IN (?*)", list(document_ids)
+            )
+            former = db.rows_in(
+                "SELECT block_id FROM former_blocks WHERE document_id IN (?*)", list(document_ids)
+            )
+            db.run_many("DELETE FROM documents WHERE id = ?", ((one,) for one in document_ids))
+            gone = [
+                *self._drop_orphans(list(dict.fromkeys(row[0] for row in blocks))),
+                *self.missing_blocks([row[0] for row in former]),
+            ]
             redaction.forget_blocks(db, gone)
             full_text.purge(db)
         db.forget_deleted()
@@ -337,7 +349,7 @@ class DocumentStore:
             "title": document.title,
             "media_type": document.media_type,
             "n_bytes": document.n_bytes,
-            "mtime_ns": document.mtime_ns,
+            "mtime_ns": storable_time(document.mtime_ns),
             "status": document.status.value,
             "note": document.note,
             "n_blocks": len(document.blocks),
@@ -420,6 +432,11 @@ class DocumentStore:
         full_text.delete(self._db, (rowid for rowid, _id in gone))
         self._db.run_many("DELETE FROM blocks WHERE rowid = ?", ((rowid,) for rowid, _id in gone))
         return [block_id for _rowid, block_id in gone]
+
+
+def storable_time(mtime_ns: int) -> int:
+    """A file's time as it can be stored: file systems know years after 2262, SQLite's integers do not."""
+    return max(-_MOST, min(mtime_ns, _MOST))
 
 
 def _info(row: Sequence[Any]) -> DocumentInfo:

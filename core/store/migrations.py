@@ -180,6 +180,35 @@ def m003_to_read(db: Any) -> None:
         db.conn.execute(statement)
 
 
+_M004 = (
+    """
+    CREATE TABLE watched_folders (
+        path TEXT PRIMARY KEY,              -- absolute, links in it kept as the user knows them
+        collection_id INTEGER REFERENCES collections (id) ON DELETE SET NULL,
+        added_at REAL NOT NULL,             -- Unix time in seconds
+        after_id INTEGER NOT NULL,          -- the newest document's id when watching began
+        seen_as TEXT NOT NULL               -- device and inode when it was last there with something in it
+    ) WITHOUT ROWID""",
+    # Documents that came by watching a folder: they leave when their file does.
+    """
+    CREATE TABLE watched_documents (
+        document_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE
+    )""",
+    # Files in a watched folder that the user took out of the library: xxh3_128 of the path, not its words.
+    """
+    CREATE TABLE left_out (
+        folder TEXT NOT NULL REFERENCES watched_folders (path) ON DELETE CASCADE,
+        path_hash TEXT NOT NULL,
+        PRIMARY KEY (folder, path_hash)
+    ) WITHOUT ROWID""",
+)
+
+
+def m004_watched_folders(db: Any) -> None:
+    for statement in _M004:
+        db.conn.execute(statement)
+
+
 _M005 = (
     # What an embedder made of a block; numbers are never used again, so that what is held in memory of one
     # that is gone cannot be taken for another.
@@ -214,6 +243,7 @@ _ALL: tuple[Callable[[Any], None], ...] = (
     m001_first_schema,
     m002_collections,
     m003_to_read,
+    m004_watched_folders,
     m005_meaning,
 )
 

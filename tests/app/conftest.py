@@ -44,6 +44,7 @@ from core.types import (
     SourcesFound,
     Tier,
     Turn,
+    WatchedFoldersChanged,
 )
 
 
@@ -169,6 +170,7 @@ class FakeService:
         self.calls = []
         self.documents = ()
         self.collections = ()
+        self.folders = ()
         self.conversations = ()
         self.turns = {}
         self.n_tickets = 0
@@ -189,6 +191,29 @@ class FakeService:
 
     def cancel_ingest(self):
         self.calls.append(("cancel_ingest",))
+
+    def pause_ingest(self):
+        self.calls.append(("pause_ingest",))
+
+    def resume_ingest(self):
+        self.calls.append(("resume_ingest",))
+
+    def unlock(self, document_id, password):
+        self.calls.append(("unlock", document_id, password))
+
+    def recognize_text(self, document_ids):
+        self.calls.append(("recognize_text", list(document_ids)))
+
+    def watch_folder(self, path, collection_id):
+        self.calls.append(("watch_folder", path, collection_id))
+
+    def unwatch_folder(self, path, *, remove_documents):
+        self.calls.append(("unwatch_folder", path, remove_documents))
+        self.folders = tuple(one for one in self.folders if one.path != path)
+        self.request_watched_folders()
+
+    def request_watched_folders(self):
+        self.send(WatchedFoldersChanged(self.folders))
 
     def remove_document(self, document_id):
         self.calls.append(("remove_document", document_id))

@@ -19,6 +19,7 @@ from core.types import (
     LibraryChanged,
     Notice,
     PrefillProgress,
+    WatchedFoldersChanged,
 )
 
 
@@ -134,8 +135,9 @@ def test_collections_and_warmth_are_passed_on(bridge, qtbot):
         bridge.start()
     events = told(bridge)
     bridge.request_library()
-    qtbot.waitUntil(lambda: len(events) == 3)
-    assert [type(event) for event in events] == [CollectionsChanged, LibraryChanged, ConversationsChanged]
+    qtbot.waitUntil(lambda: len(events) == 4)
+    kinds = [CollectionsChanged, LibraryChanged, WatchedFoldersChanged, ConversationsChanged]
+    assert [type(event) for event in events] == kinds
     info = CollectionInfo(1, "Flat", keep_warm=True)
     bridge.create_collection("Flat", [4])
     bridge.move_to_collection([5], 1)
@@ -148,6 +150,25 @@ def test_collections_and_warmth_are_passed_on(bridge, qtbot):
         ("change_collection", info),
         ("keep_warm", 4, True),
         ("delete_collection", 1),
+    ]
+
+
+def test_the_life_of_the_library_is_passed_on(bridge, qtbot):
+    with qtbot.waitSignal(bridge.started):
+        bridge.start()
+    bridge.pause_ingest()
+    bridge.resume_ingest()
+    bridge.unlock(4, "pw")
+    bridge.recognize_text([4, 5])
+    bridge.watch_folder(Path("/docs"), 1)
+    bridge.unwatch_folder("/docs", remove_documents=True)
+    assert bridge._service.calls == [
+        ("pause_ingest",),
+        ("resume_ingest",),
+        ("unlock", 4, "pw"),
+        ("recognize_text", [4, 5]),
+        ("watch_folder", Path("/docs"), 1),
+        ("unwatch_folder", "/docs", True),
     ]
 
 

@@ -6,12 +6,15 @@ from PySide6.QtCore import Qt
 
 from core.types import (
     CollectionInfo,
+    DocumentStatus,
     DocumentWarmth,
     IngestProgress,
     LibraryChanged,
     Notice,
     Warmth,
     WarmthChanged,
+    WatchedFolder,
+    WatchedFoldersChanged,
 )
 
 
@@ -194,3 +197,133 @@ def test_tab_reaches_every_control(opened, qtbot):
         qtbot.keyClick(met[-1], Qt.Key.Key_Tab)
         met.append(opened.window.focusWidget())
     assert met == expected
+
+
+def running(**changes):
+    values = IngestProgress(True, 320, 120, 0, 9, 25, 100, "/docs/x.pdf", 30.0)
+    return replace(values, **changes)
+
+
+def test_reading_is_paused_and_the_chat_says_what_it_may_miss(opened, qtbot):
+    opened.service.send(running())
+    opened.settle()
+    opened.window.library.strip.pause.click()
+    opened.service.send(running(paused=True))
+    opened.settle()
+    opened.window.library.strip.pause.click()
+    assert opened.service.calls[-2:] == [("pause_ingest",), ("resume_ingest",)]
+    opened.window.new_chat()
+    line = opened.window.chat.reading
+    qtbot.waitUntil(line.isVisible, timeout=3000)
+    assert line.text().startswith("Reading is paused after 120 of 320 files")
+    opened.service.send(running(running=False, n_done=320))
+    opened.settle()
+    assert not line.isVisible()
+
+
+def test_what_is_read_in_a_moment_is_not_worth_a_word(opened, qtbot):
+    opened.window.new_chat()
+    opened.service.send(running())
+    opened.settle()
+    opened.service.send(running(running=False, n_done=320))
+    opened.settle()
+    qtbot.wait(1200)
+    assert not opened.window.chat.reading.isVisible()
+
+
+@pytest.fixture
+def locked(opened, parts):
+    """A document that needs a password is selected in the list, and its dialog is open."""
+    one = parts.document(4, "bank.pdf", DocumentStatus.NEEDS_PASSWORD, "It is protected by a password.")
+    opened.service.documents = (*opened.service.documents, one)
+    opened.service.request_documents()
+    opened.settle()
+    library = opened.window.library
+    library.bar.choose(None)
+    library.list.setCurrentIndex(library.list.model().index(3, 0))
+    library.detail.action.click()
+    opened.window.documents.dialog.edit.setText("wrong")
+    opened.window.documents.dialog.open_button.click()
+    assert opened.service.named("unlock") == [[4, "wrong"]]
+    return one
+
+
+def test_a_password_that_does_not_fit_is_told_where_it_was_entered(opened, locked):
+    dialog = opened.window.documents.dialog
+    problem = ((locked.path, "This password does not fit."),)
+    opened.service.send(IngestProgress(False, 1, 1, 1, 0, 9, 9, "", 0.1, problems=problem))
+    opened.service.send(Notice("bank.pdf: This password does not fit."))
+    opened.settle()
+    assert dialog.message.text() == "This password does not fit."
+    assert not opened.window.library.strip.isVisible()
+    assert opened.window._problems.count() == 0
+    opened.service.send(Notice("The disk is full."))
+    opened.settle()
+    assert opened.window._problems.count() == 1
+
+
+def test_a_notice_alone_is_enough_to_refuse_a_password(opened, locked):
+    opened.service.send(Notice("This password does not fit.", "Try another one."))
+    opened.settle()
+    assert opened.window.documents.dialog.message.text() == "This password does not fit. Try another one."
+
+
+def test_a_document_that_opens_ends_the_question_and_the_password_is_kept_nowhere(opened, locked):
+    dialog = opened.window.documents.dialog
+    left = []
+    dialog.finished.connect(lambda result: left.append((result, dialog.edit.text())))
+    opened.service.documents = (replace(locked, status=DocumentStatus.READY, note=""),)
+    opened.service.send(IngestProgress(False, 1, 1, 0, 9, 9, 9, "", 0.1))
+    opened.service.request_documents()
+    opened.settle()
+    assert left == [(1, "")]
+    assert opened.window.documents.dialog is None
+
+
+def test_recognizing_text_takes_its_turn_among_what_is_read(opened, parts, monkeypatch):
+    monkeypatch.setattr("app.recognition.is_available", lambda: True)
+    scan = parts.document(4, "scan.pdf", DocumentStatus.FAILED, "This PDF has 7 pages and no text.", 7, 0)
+    opened.service.documents = (*opened.service.documents, scan)
+    opened.service.request_documents()
+    opened.settle()
+    library = opened.window.library
+    library.bar.choose(None)
+    library.list.setCurrentIndex(library.list.model().index(3, 0))
+    library.detail.action.click()
+    assert opened.service.named("recognize_text") == [[[4]]]
+    library.bar.choose(1)
+    opened.window.add_paths([Path("/docs/d.pdf")])
+    read(opened)  # the recognition ended
+    assert opened.service.named("move_to_collection") == []
+    read(opened, parts.document(5, "d.pdf"))
+    opened.settle()
+    assert opened.service.named("move_to_collection") == [[[5], 1]]
+
+
+def test_what_a_watched_folder_brings_is_not_taken_for_what_was_added(opened, parts):
+    opened.window.add_paths([Path("/docs/d.pdf")])
+    opened.service.send(IngestProgress(False, 1, 1, 0, 9, 9, 9, "", 1.0, watched=True))
+    for _ in range(3):
+        opened.service.request_documents()
+        opened.settle()
+    read(opened, parts.document(4, "d.pdf"))
+    opened.settle()
+    assert opened.service.named("move_to_collection") == [[[4], 1]]
+
+
+def test_a_folder_is_watched_for_the_collection_that_is_shown_until_the_user_stops_it(opened, monkeypatch):
+    library = opened.window.library
+    monkeypatch.setattr("app.library_page.QFileDialog.getExistingDirectory", lambda *_: "/docs/new")
+    library.folder_menu.actions()[1].trigger()
+    library.bar.choose(None)
+    library.folder_menu.actions()[1].trigger()
+    assert opened.service.named("watch_folder") == [[Path("/docs/new"), 1], [Path("/docs/new"), None]]
+    opened.service.folders = (WatchedFolder("/docs/new", 1, 3, True),)
+    opened.service.send(WatchedFoldersChanged(opened.service.folders))
+    opened.settle()
+    library.folders.toggle.click()
+    monkeypatch.setattr("app.watched_folders.ask_what_becomes_of", lambda *_: True)
+    library.folders.rows[0].stop.click()
+    opened.settle()
+    assert opened.service.named("unwatch_folder") == [["/docs/new", True]]
+    assert library.list.isVisible()

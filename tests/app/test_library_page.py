@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app import library_page
 from app.library_page import LibraryPage
-from core.types import CollectionInfo, DocumentStatus, IngestProgress
+from core.types import CollectionInfo, DocumentStatus, IngestProgress, WatchedFolder
 
 
 @pytest.fixture
@@ -74,8 +74,13 @@ def test_choosing_files_and_a_folder(page, monkeypatch):
     monkeypatch.setattr(library_page.QFileDialog, "getOpenFileNames", lambda *_: (["/a.pdf", "/b.md"], ""))
     monkeypatch.setattr(library_page.QFileDialog, "getExistingDirectory", lambda *_: "/docs")
     page.add_files.click()
-    page.add_folder.click()
+    once, kept = page.folder_menu.actions()
+    once.trigger()
     assert added == [[Path("/a.pdf"), Path("/b.md")], [Path("/docs")]]
+    watched = []
+    page.watched.connect(watched.append)
+    kept.trigger()
+    assert (watched, len(added)) == ([Path("/docs")], 2)
 
 
 def test_the_filter_narrows(page, parts):
@@ -173,3 +178,68 @@ def test_an_empty_library_shows_no_collections_until_there_is_one(page):
     assert not page.bar.isVisible()
     page.set_collections((CollectionInfo(2, "Later", 0),))
     assert page.bar.isVisible()
+
+
+def test_reading_pauses_and_goes_on(page, qtbot):
+    wanted = []
+    page.strip.paused.connect(wanted.append)
+    page.strip.show_progress(progress())
+    qtbot.waitUntil(page.strip.isVisible, timeout=1000)
+    page.strip.pause.click()
+    assert (page.strip.pause.text(), page.strip.pause.isEnabled()) == ("Pausing…", False)
+    page.strip.show_progress(progress())  # the file in hand is finished first
+    assert page.strip.pause.text() == "Pausing…"
+    page.strip.show_progress(progress(paused=True))
+    assert (page.strip.pause.text(), page.strip.pause.isEnabled()) == ("Resume", True)
+    assert page.strip.current.toolTip() == "Paused"
+    assert page.strip.facts.text() == "12 of 40 files · 312 blocks · 28 files left to read"
+    page.strip.pause.click()
+    page.strip.show_progress(progress())
+    assert page.strip.pause.text() == "Pause"
+    assert wanted == [True, False]
+    page.strip.show_progress(progress(running=False))
+    assert not page.strip.pause.isVisible()
+
+
+def test_what_a_watched_folder_brings_leaves_no_line(page, qtbot):
+    page.strip.show_progress(progress(watched=True))
+    qtbot.waitUntil(page.strip.isVisible, timeout=1000)
+    page.strip.show_progress(progress(watched=True, running=False, problems=(("/a.pdf", "It is damaged."),)))
+    assert not page.strip.isVisible()
+
+
+def test_the_folders_take_the_place_of_the_list_and_give_it_back(page, parts):
+    page.set_documents([parts.document(1, "a.pdf", DocumentStatus.FAILED, "It is damaged.")])
+    assert not page.folders.toggle.isVisible()
+    page.set_collections((CollectionInfo(1, "Flat"),))
+    page.set_folders([WatchedFolder("/docs", 1, 1, True)])
+    page.list.setCurrentIndex(page.list.model().index(0, 0))
+    page.folders.toggle.click()
+    assert page.folders.isVisible()
+    assert not page.list.isVisible()
+    assert not page.tools.isVisible()
+    assert not page.detail.isVisible()
+    page.bar.choose(None)
+    assert page.list.isVisible()
+    page.folders.toggle.click()
+    page.set_folders([])
+    assert page.list.isVisible()
+
+
+def test_folders_are_seen_in_a_library_without_documents(page):
+    page.set_folders([WatchedFolder("/docs", None, 0, False, "It is not there now.")])
+    assert page.folders.toggle.isVisible()
+
+
+def test_enter_and_a_double_click_do_what_the_button_offers(page, parts, qtbot):
+    wanted = []
+    page.detail.unlock_wanted.connect(wanted.append)
+    locked = parts.document(2, "b.pdf", DocumentStatus.NEEDS_PASSWORD, "It is protected by a password.")
+    page.set_documents([parts.document(1, "a.pdf"), locked])
+    page.list.setCurrentIndex(page.list.model().index(0, 0))
+    qtbot.keyClick(page.list, Qt.Key.Key_Return)
+    assert wanted == []
+    page.list.setCurrentIndex(page.list.model().index(1, 0))
+    qtbot.keyClick(page.list, Qt.Key.Key_Return)
+    page.list.doubleClicked.emit(page.list.currentIndex())
+    assert wanted == [locked, locked]

@@ -12,6 +12,7 @@ from core.types import (
     MissReason,
     RequestMetrics,
     Warmth,
+    WatchedFolder,
 )
 
 
@@ -137,3 +138,29 @@ def test_what_a_collection_allows_in_a_few_words():
     assert wording.collection_rules(CollectionInfo(1, "Flat")) == ""
     strict = CollectionInfo(1, "Flat", apart=True, on_disk=False)
     assert wording.collection_rules(strict) == "kept apart · in memory only"
+
+
+def test_what_a_question_may_miss_while_files_are_read():
+    running = IngestProgress(True, 320, 120, 2, 312, 25, 100, "/x/a.pdf", 30.0)
+    expected = "Still reading, 120 of 320 files so far: answers may miss what is not read yet."
+    assert wording.still_reading(running) == expected
+    paused = replace(running, paused=True)
+    assert wording.still_reading(paused).startswith(
+        "Reading is paused after 120 of 320 files: answers may miss"
+    )
+    assert wording.ingest_sentence(paused).endswith("2 could not be read · 200 files left to read")
+    assert wording.still_reading(replace(running, n_done=320)) == ""
+    assert wording.still_reading(replace(running, running=False)) == ""
+    assert wording.still_reading(replace(running, n_files=0, n_done=0)) == ""
+
+
+def test_a_watched_folder_in_a_few_words():
+    there = WatchedFolder("/docs", 1, 48, True)
+    gone = WatchedFolder("/media/disk", None, 1, False, "It is not there now. Its documents stay.")
+    late = WatchedFolder("/net", None, 0, True, "Changes are found within a minute.")
+    assert wording.folder_facts(there, "Flat") == "48 documents · in Flat"
+    assert wording.folder_facts(gone, "") == "not there now · 1 document"
+    assert wording.folder_facts(late, "") == "0 documents · changes are found within a minute"
+    assert wording.watched_sentence([there]) == "1 folder is kept up to date"
+    assert wording.watched_sentence([gone]) == "1 folder is kept up to date · it is not there now"
+    assert wording.watched_sentence([there, gone]) == "2 folders are kept up to date · 1 is not there now"

@@ -4,10 +4,14 @@ import subprocess
 import sys
 import threading
 import time
+import unicodedata
 from pathlib import Path
+from random import Random
 
 import pytest
 import xxhash
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from word_search import texts_with
 
 from core.errors import StoreError
@@ -181,6 +185,146 @@ def test_names_of_any_kind(tmp_path, db, read):
     assert read(tmp_path).n_added == 4
     assert read(tmp_path).n_unchanged == 4
     assert set(statuses(db)) == {"文档.txt", "new\nline.txt", "emoji 👩‍👩‍👧.md", "latin-\\xe9.txt"}
+
+
+def block_ids(db):
+    return {row[0] for row in db.rows("SELECT id FROM blocks")}
+
+
+@given(at=st.integers(0, 400), text=st.text("abc de. ", min_size=1, max_size=400))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_paragraph_more_changes_only_the_blocks_around_it(tmp_path, db, read, at, text):
+    words = [f"word{number}" for number in range(900)]
+    random = Random(7)
+    paragraphs = [" ".join(random.choices(words, k=40)) + "." for _ in range(400)]
+    path = tmp_path / "long.txt"
+    path.write_text("\n\n".join(paragraphs))
+    read(path)
+    before, (info,) = block_ids(db), DocumentStore(db).list_documents()
+    path.write_text("\n\n".join([*paragraphs[:at], text, *paragraphs[at:]]) + "\n")
+    read(path)
+    after = block_ids(db)
+    assert len(before) > 100
+    assert len(after - before) <= len(before) // 8  # most often one or two
+    assert len(before - after) <= len(before) // 8
+    assert [one.id for one in DocumentStore(db).list_documents()] == [info.id]
+    path.unlink()
+    DocumentStore(db).remove(info.id)
+    assert block_ids(db) == set()
+
+
+def test_a_renamed_file_keeps_its_document_and_its_blocks(tmp_path, db, read, monkeypatch):
+    (tmp_path / "a.txt").write_text(LONG)
+    read(tmp_path)
+    before, (info,) = block_ids(db), DocumentStore(db).list_documents()
+    DocumentStore(db).keep_warm(info.id, wanted=True)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.txt").rename(tmp_path / "sub" / "b.txt")
+    monkeypatch.setattr(DocumentStore, "save", lambda *_: pytest.fail("read again"))
+    read(tmp_path)
+    (moved,) = DocumentStore(db).list_documents()
+    assert (moved.id, moved.path, moved.title) == (info.id, str(tmp_path / "sub" / "b.txt"), "b.txt")
+    assert (moved.keep_warm, block_ids(db)) == (True, before)
+
+
+@given(st.lists(st.binary(min_size=1, max_size=4).map(bytes.hex), min_size=2, max_size=5, unique=True))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_files_that_differ_are_never_taken_for_one(tmp_path, db, read, texts):
+    """Not even with the same size and time."""
+    for path in tmp_path.glob("*.txt"):
+        path.unlink()
+    store = DocumentStore(db)
+    for info in store.list_documents():
+        store.remove(info.id)
+    for number, text in enumerate(texts):
+        path = tmp_path / f"{number}.txt"
+        path.write_text(text)
+        os.utime(path, (1, 1))
+    assert read(tmp_path).n_added == len(texts)
+    for number, text in enumerate(texts):
+        (place,) = store.places_of([Block.of(text).id], Scope())[Block.of(text).id]
+        assert place.title == f"{number}.txt"
+
+
+def test_names_that_look_alike_are_two_files(tmp_path, db, read):
+    names = {unicodedata.normalize(form, "Übersicht.txt") for form in ("NFC", "NFD")}
+    for name in names:
+        (tmp_path / name).write_text(f"text in {len(name)}")
+    if len(list(tmp_path.glob("*.txt"))) == 1:
+        pytest.skip("this file system knows a name in one form only")
+    read(tmp_path)
+    assert set(statuses(db)) == names
+
+
+@pytest.mark.parametrize("way", ["removed", "edited"])
+def test_text_that_left_is_nowhere_on_the_disk(tmp_path, db, read, way):
+    secret = "Xylophonically speaking, the vault opens at nine. "
+    path = tmp_path / "secret.txt"
+    path.write_text(secret * 300 + LONG)
+    (tmp_path / "other.txt").write_text(LONG)
+    read(tmp_path)
+    folder = db.path.parent
+    held = [one for one in folder.iterdir() if b"ylophonically" in one.read_bytes()]
+    assert held, "it was there"
+    if way == "removed":
+        DocumentStore(db).remove(DocumentStore(db).find_by_path(str(path)).info.id)
+    else:
+        path.write_text(LONG + " No more secrets.")
+        read(tmp_path)
+    left = [one.name for one in folder.iterdir() if b"ylophonically" in one.read_bytes()]
+    assert left == []
+
+
+def test_a_time_far_in_the_future_costs_nothing(tmp_path, db, read):
+    for name, at in (("a.txt", 10**10), ("b.txt", -(10**10)), ("c.txt", 1)):
+        (tmp_path / name).write_text(f"text in {name}")
+        os.utime(tmp_path / name, (at, at))
+    assert read(tmp_path).n_added == 3
+    (tmp_path / "a.txt").rename(tmp_path / "d.txt")
+    (tmp_path / "b.txt").write_bytes((tmp_path / "d.txt").read_bytes())
+    os.utime(tmp_path / "b.txt", (10**10, 10**10))
+    read(tmp_path)
+    assert set(statuses(db)) == {"b.txt", "c.txt", "d.txt"}
+
+
+def test_a_file_that_vanishes_before_its_turn_stops_nothing(tmp_path, db, read):
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(f"the animal {name}")
+
+    class Deleting(threading.Event):
+        def is_set(self):
+            (tmp_path / "b.txt").unlink(missing_ok=True)
+            return False
+
+    summary = read(tmp_path, cancel=Deleting())
+    assert (summary.n_added, summary.n_failed) == (2, 1)
+    assert summary.problems[0][0] == str(tmp_path / "b.txt")
+
+
+def test_a_file_that_is_written_all_the_time_ends_as_it_is_in_the_end(tmp_path, db, read):
+    path = tmp_path / "log.txt"
+    path.write_text("begin")
+    stop = threading.Event()
+
+    def write():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            path.write_text(f"Line number {number} of the log. " * (number % 50 + 1))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(30):
+            read(path)
+    finally:
+        stop.set()
+        writer.join()
+    path.write_text("the end of the log")
+    read(path)
+    (info,) = DocumentStore(db).list_documents()
+    assert (info.status, info.n_bytes) == (DocumentStatus.READY, len("the end of the log"))
+    assert block_ids(db) == {Block.of("the end of the log").id}
 
 
 def test_progress_begins_ends_and_is_rare(tmp_path, read):

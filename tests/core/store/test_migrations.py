@@ -28,12 +28,15 @@ def test_tables_and_columns(db):
         "documents",
         "former_blocks",
         "learned",
+        "left_out",
         "pages",
         "places",
         "requests",
         "to_read",
         "turn_blocks",
         "turns",
+        "watched_documents",
+        "watched_folders",
     ]
     assert columns["places"] == ["document_id", "ordinal", "block", "start", "end", "page", "gap"]
     assert columns["blocks"] == ["rowid", "id", "text", "n_tokens_est"]
