@@ -1,6 +1,5 @@
 """Which documents hold pictures of text, and whether that text can be recognized on this computer."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +11,9 @@ HOW_TO_GET_IT: Final = "Text in pictures can be recognized with the extra “ocr
 
 def is_available() -> bool:
     """Whether text can be recognized here."""
-    try:
-        ocr = import_module("core.ingest.ocr")
-    except ModuleNotFoundError:
-        return False
-    return bool(ocr.is_available())
+    from core.ingest import ocr
+
+    return ocr.is_available()
 
 
 def has_unread_pictures(document: DocumentInfo) -> bool:

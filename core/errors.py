@@ -8,6 +8,7 @@
     │   ├── DocumentError       a file that cannot be read
     │   │   ├── PasswordRequired
     │   │   ├── NoText          it was read and holds no text
+    │   │   │   └── NeedsRecognition  its text is an image; recognition was not asked for
     │   │   ├── LimitReached    reading it took more time or memory than one file may take
     │   │   └── ReaderCrashed   the process that read it died
     │   ├── StoreError          the database: disk full, damaged, newer than this program, in use
@@ -51,6 +52,10 @@ class PasswordRequired(DocumentError):
 
 class NoText(DocumentError):
     """The document was read and holds no text."""
+
+
+class NeedsRecognition(NoText):
+    """The document's text is there as an image only, and its recognition was not asked for."""
 
 
 class LimitReached(DocumentError):

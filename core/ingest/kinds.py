@@ -1,6 +1,7 @@
 """What a file is by its first bytes, whatever it is called."""
 
-from core.errors import DocumentError
+from core.errors import DocumentError, NeedsRecognition
+from core.ingest import ocr
 from core.ingest.archive import Archive
 
 PDF, RTF, ZIP, OLE = b"%PDF-", b"{\\rtf", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -19,7 +20,9 @@ _ARCHIVES = (
     b"\xfd7zXZ\0",
     b"\x28\xb5\x2f\xfd",
 )
-_PICTURE_ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp", ".heic"))
+PICTURES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"))
+"""Endings of pictures whose text can be recognized."""
+_PICTURE_ENDINGS = PICTURES | {".gif", ".heic", ".avif"}
 _ARCHIVE_ENDINGS = frozenset((".zip", ".gz", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".tar", ".zst"))
 _OLD_KINDS = (
     ("WordDocument", ".doc", "Word", ".docx"),
@@ -63,15 +66,22 @@ def kind_of_archive(archive: Archive) -> str:
     raise _archive_error()
 
 
+def is_picture(data: bytes, suffix: str) -> bool:
+    """Whether this is a picture, by its first bytes or, where they say nothing, by its ending."""
+    if data.startswith(_PICTURES[:6]) or (data.startswith(b"RIFF") and data[8:12] == b"WEBP"):
+        return True
+    is_text = suffix in (".txt", ".md", ".csv", ".log", "")
+    return suffix in _PICTURE_ENDINGS or (
+        data.startswith(_PICTURES[6:]) and b"\0" in data[:64] and not is_text
+    )
+
+
 def refuse_by_content(data: bytes, suffix: str) -> None:
     """Raise DocumentError for what is recognized and not read: old Office files, pictures, archives."""
     if data.startswith(OLE):
         _refuse_old(data, suffix)
-    is_text = suffix in (".txt", ".md", ".csv", ".log", "")
-    if data.startswith(_PICTURES[:6]) or (data.startswith(b"RIFF") and data[8:12] == b"WEBP"):
-        raise _picture_error()
-    if suffix in _PICTURE_ENDINGS or (data.startswith(_PICTURES[6:]) and b"\0" in data[:64] and not is_text):
-        raise _picture_error()
+    if is_picture(data, suffix):
+        raise NeedsRecognition("This is a picture; Slipstream reads text only.", hint=ocr.offer())
     if data.startswith(_ARCHIVES[:3]) or suffix in _ARCHIVE_ENDINGS:
         raise _archive_error()
 
@@ -79,13 +89,6 @@ def refuse_by_content(data: bytes, suffix: str) -> None:
 def is_encrypted_office(data: bytes) -> bool:
     """Whether it is a .docx, .pptx or .xlsx behind a password: an old container around the new file."""
     return data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data
-
-
-def _picture_error() -> DocumentError:
-    return DocumentError(
-        "This is a picture; Slipstream reads text only.",
-        hint="Run text recognition (OCR) on it, save the result as PDF or text, and add that.",
-    )
 
 
 def _archive_error() -> DocumentError:

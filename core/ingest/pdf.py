@@ -1,92 +1,146 @@
-"""PDF to text, page by page, with pypdfium2. Images are never decoded."""
+"""PDF to text, page by page, with pypdfium2. Images are decoded where text recognition is asked for."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import Cancelled, DocumentError, NoText
-from core.ingest.columns import Line, in_reading_order
+from core.errors import Cancelled, DocumentError, NeedsRecognition, NoText
+from core.ingest import ocr
 from core.ingest.extracted import Extracted, ReadOptions, cleaned, is_blank, password_required
+from core.ingest.pdf_text import page_text
 
-# PDFium writes a hyphen at a line's end that only breaks a word as U+0002 or U+FFFE.
-_BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
 _OPEN_SENTENCE = re.compile(r"[^.!?:。！？؟…\"”’)\]]\s*\Z")
 _NO_PAGES = re.compile(rb"/Kids\s*\[\s*\]")
-_MAX_LINES = 3000
-"""A page with more pieces of text is a drawing or a large table; its order is left alone."""
 
 
 def read_pdf(data: bytes, stop: Callable[[], bool], options: ReadOptions) -> Extracted:
-    """Text and page positions. ``stop`` is asked between pages; Cancelled is raised if it says so."""
+    """Text and page positions. ``stop`` is asked between pages; Cancelled is raised if it says so.
+
+    With ``options.ocr`` the text of pages that hold none is recognized, if the extra is installed.
+    """
     import pypdfium2
 
     try:
         document = pypdfium2.PdfDocument(data, password=options.password or None)
     except pypdfium2.PdfiumError as error:
         raise _refusal(data, str(error), options) from error
+    found = _Found()
     try:
-        damaged: list[int] = []
-        pages = list(_pages(document, stop, damaged))
+        _read_pages(document, found, stop)
+        if options.ocr and found.blank and ocr.is_available():
+            _recognize(document, found, stop)
     finally:
         document.close()
-    if not pages:
-        raise DocumentError("This PDF has no pages.")
-    blank = sum(is_blank(page) for page in pages) - len(damaged)
-    if damaged and blank + len(damaged) == len(pages):
-        raise _damaged(f"{len(damaged)} of {_count(len(pages), 'page')}")
-    if blank == len(pages):
+    found.refuse_nothing()
+    text, starts = _joined(found.pages)
+    return Extracted(text, "application/pdf", tuple(starts), found.note())
+
+
+@dataclass(slots=True)
+class _Found:
+    """What came of the pages; they are numbered from 0."""
+
+    pages: list[str] = field(default_factory=list)
+    blank: list[int] = field(default_factory=list)
+    """Pages that hold no text of their own."""
+    damaged: list[int] = field(default_factory=list)
+    """Pages that PDFium could not load; they are empty."""
+    asked: bool = False
+    """Whether the text of blank pages was to be recognized."""
+    n_recognized: int = 0
+    problems: list[str] = field(default_factory=list)
+    """Of pages that could not be recognized."""
+
+    def refuse_nothing(self) -> None:
+        """Raise what says why there is no text, if there is none."""
+        n_pages = len(self.pages)
+        if not n_pages:
+            raise DocumentError("This PDF has no pages.")
+        if len(self.damaged) == n_pages:
+            raise _damaged("none of its pages can be loaded")
+        if len(self.blank) + len(self.damaged) < n_pages or self.n_recognized:
+            return
+        if not self.asked:
+            raise NeedsRecognition(
+                f"This PDF has {_count(n_pages, 'page')} and no text; it holds images, probably scans.",
+                hint=ocr.offer(),
+            )
+        them = "it" if n_pages == 1 else "them"
         raise NoText(
-            f"This PDF has {_count(len(pages), 'page')} and no text; it holds images, probably scans.",
-            hint="Run text recognition (OCR) on it and add the result.",
+            f"This PDF has {_count(n_pages, 'page')}; no text was recognized in {them}.",
+            hint=" ".join([*self.problems[:3], ocr.SCRIPTS]),
         )
-    text, starts = _joined(pages)
-    note = ""
-    if blank:
-        verb = "holds" if blank == 1 else "hold"
-        note = f"{blank} of {_count(len(pages), 'page')} {verb} no text; scanned pages need OCR first."
-    if damaged:
-        verb = "is" if len(damaged) == 1 else "are"
-        left_out = f"{len(damaged)} of {_count(len(pages), 'page')} {verb} damaged and could not be read."
-        note = f"{left_out} {note}".strip()
-    return Extracted(text, "application/pdf", tuple(starts), note)
+
+    def note(self) -> str:
+        """What the user should know about pages whose text is missing or recognized."""
+        pages = _count(len(self.pages), "page")
+        n_left = len(self.blank) - self.n_recognized
+        notes = []
+        if self.n_recognized:
+            notes.append(
+                f"The text of {self.n_recognized:,} of {pages} was recognized; check figures against the"
+                " original."
+            )
+        if self.asked and n_left:
+            notes.append(f"No text was recognized in {_count(n_left, 'page')}.")
+        elif n_left:
+            notes.append(f"{n_left:,} of {pages} {'holds' if n_left == 1 else 'hold'} no text. {ocr.offer()}")
+        if self.damaged:
+            first = ", ".join(f"{index + 1:,}" for index in self.damaged[:5])
+            more = " and others" if len(self.damaged) > 5 else ""
+            notes.append(f"{_count(len(self.damaged), 'page')} damaged and left out: {first}{more}.")
+        return " ".join([*notes, *self.problems[:3]])
 
 
-def _pages(document: Any, stop: Callable[[], bool], damaged: list[int]) -> Iterator[str]:
-    """The text of each page, empty for one that cannot be opened; its index is put into ``damaged``."""
+def _read_pages(document: Any, found: _Found, stop: Callable[[], bool]) -> None:
     import pypdfium2
 
     for index in range(len(document)):
         if stop():
             raise Cancelled
         try:
-            page = document[index]
-            text_page = page.get_textpage()
+            text = _text_of(document, index)
         except pypdfium2.PdfiumError:
-            damaged.append(index)
-            yield ""
-            continue
+            found.damaged.append(index)
+            text = ""
+        else:
+            if is_blank(text):
+                found.blank.append(index)
+        found.pages.append(text)
+
+
+def _text_of(document: Any, index: int) -> str:
+    page = document[index]
+    try:
+        text_page = page.get_textpage()
         try:
-            yield _page_text(text_page, page.get_width())
+            return cleaned(page_text(text_page, page.get_width())).strip()
         finally:
             text_page.close()
+    finally:
+        page.close()
+
+
+def _recognize(document: Any, found: _Found, stop: Callable[[], bool]) -> None:
+    """Put the text that is recognized in the blank pages in their place."""
+    from core.ingest.scans import rendered
+
+    found.asked = True
+    for index in found.blank:
+        if stop():
+            raise Cancelled
+        page = document[index]
+        try:
+            text = cleaned(ocr.recognize(rendered(page))).strip()
+        except DocumentError as error:
+            found.problems.append(f"Page {index + 1:,}: {error}")
+            continue
+        finally:
             page.close()
-
-
-def _page_text(text_page: Any, width: float) -> str:
-    n_lines = text_page.count_rects()
-    text = None
-    if 0 < n_lines <= _MAX_LINES:
-        lines = [Line(*text_page.get_rect(index)) for index in range(n_lines)]
-        ordered = in_reading_order(lines, width)
-        if ordered is not None:
-            text = "".join(
-                break_before
-                + text_page.get_text_bounded(line.left, line.bottom, line.right, line.top).strip(" \r\n")
-                for break_before, line in ordered
-            )
-    if text is None:
-        text = text_page.get_text_range()
-    return cleaned(_BROKEN_WORD.sub("", text)).strip()
+        if not is_blank(text):
+            found.pages[index] = text
+            found.n_recognized += 1
 
 
 def _joined(pages: list[str]) -> tuple[str, list[int]]:

@@ -61,9 +61,10 @@ class FileText:
     """From before the bytes were read: a change after that is seen the next time."""
 
 
-def is_supported(path: Path) -> bool:
-    """Whether files with this ending are read."""
-    return path.suffix.lower() in SUFFIXES
+def is_supported(path: Path, *, ocr: bool = False) -> bool:
+    """Whether files with this ending are read; pictures are where text recognition is asked for."""
+    suffix = path.suffix.lower()
+    return suffix in SUFFIXES or (ocr and suffix in kinds.PICTURES)
 
 
 def extract_file(path: Path, options: ReadOptions) -> FileText:
@@ -146,6 +147,10 @@ def _read(suffix: str, data: bytes, stop: Callable[[], bool], options: ReadOptio
         from core.ingest.office_crypt import decrypted
 
         return _read_archive(decrypted(data, options.password), stop)
+    if options.ocr and kinds.is_picture(data, suffix):
+        from core.ingest.picture import read_picture
+
+        return read_picture(data, stop)
     kinds.refuse_by_content(data, suffix)
     if suffix in _HTML or (suffix in _BY_CONTENT | _OLD_OFFICE and _looks_like_html(data)):
         from core.ingest.html import read_html

@@ -235,3 +235,46 @@ def make_pdf():
         return bytes(out)
 
     return make
+
+
+@pytest.fixture
+def drawn_text():
+    """Makes an image of texts at (x, y); skips the test where text recognition is not installed."""
+    for name in ("rapidocr", "onnxruntime"):
+        pytest.importorskip(name)
+    from PIL import Image, ImageDraw, ImageFont
+
+    def make(*texts, size=(900, 420), ink="black", paper="white", mode="RGB"):
+        image = Image.new(mode, size, paper)
+        draw = ImageDraw.Draw(image)
+        font = ImageFont.load_default(size=28)
+        for x, y, text in texts:
+            draw.text((x, y), text, font=font, fill=ink)
+        return image
+
+    return make
+
+
+@pytest.fixture
+def make_scan(drawn_text, make_pdf):
+    """Makes a PDF of pages: a text is a scan of it, None an empty page, a list what ``make_pdf`` takes."""
+    import pypdfium2
+
+    def make(*pages):
+        whole = pypdfium2.PdfDocument.new()
+        for page in pages:
+            if isinstance(page, str):
+                out = BytesIO()
+                drawn_text((60, 60, page)).save(out, "PDF", resolution=100)
+                data = out.getvalue()
+            else:
+                data = make_pdf([page])
+            part = pypdfium2.PdfDocument(data)
+            whole.import_pages(part)
+            part.close()
+        out = BytesIO()
+        whole.save(out)
+        whole.close()
+        return out.getvalue()
+
+    return make

@@ -1,4 +1,8 @@
-from core.ingest.columns import Line, in_reading_order
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.ingest.columns import Line, columns_across, gutters, rows_of
 
 
 def lines(*spans):
@@ -6,36 +10,67 @@ def lines(*spans):
     return [Line(left, 700 - 12 * row, right, 710 - 12 * row) for left, right, row in spans]
 
 
-def across(n_rows, left=(50, 280), right=(320, 550)):
-    return [span for row in range(n_rows) for span in ((*left, row), (*right, row))]
+def across(n_rows, *columns):
+    return [(*column, row) for row in range(n_rows) for column in columns]
+
+
+TWO, THREE = ((50, 280), (320, 550)), ((40, 190), (220, 370), (400, 550))
 
 
 def test_two_columns_drawn_across():
     drawn = lines(
         (50, 550, 0),
-        *across(10, (50, 280), (320, 550))[2:],
+        *across(10, *TWO)[2:],
         (50, 550, 10),
-        *((*side, row) for row in range(11, 15) for side in ((50, 280), (320, 550))),
+        *((*side, row) for row in range(11, 15) for side in TWO),
     )
-    ordered = in_reading_order(drawn, 600)
-    lefts = [line.left for _gap, line in ordered]
-    assert lefts == [50] + [50] * 9 + [320] * 9 + [50] + [50] * 4 + [320] * 4
-    assert ordered[0][0] == ""
-    assert ordered[1][0] == "\n"
+    (gutter,) = between = gutters(drawn, 600)
+    assert 280 < gutter < 320
+    ordered = columns_across(drawn, between)
+    assert [drawn[n].left for n in ordered] == [50] + [50] * 9 + [320] * 9 + [50] + [50] * 4 + [320] * 4
+    from_right = columns_across(drawn, between, rtl=True)
+    assert [drawn[n].left for n in from_right] == [50] + [320] * 9 + [50] * 9 + [50] + [320] * 4 + [50] * 4
 
 
-def test_what_needs_no_order_is_left_alone():
-    one_column = lines(*((50, 550, row) for row in range(30)))
-    assert in_reading_order(one_column, 600) is None
-    after_each_other = lines(*((50, 280, row) for row in range(20)), *((320, 550, row) for row in range(20)))
-    assert in_reading_order(after_each_other, 600) is None
-    table = lines(*across(20, (50, 120), (320, 350)))
-    assert in_reading_order(table, 600) is None
-    assert in_reading_order([], 600) is None
+def test_three_columns_drawn_across_with_a_heading():
+    drawn = lines((40, 550, 0), *((*column, row + 2) for row in range(9) for column in THREE))
+    ordered = columns_across(drawn, gutters(drawn, 600))
+    assert [drawn[n].left for n in ordered] == [40] + [40] * 9 + [220] * 9 + [400] * 9
 
 
-def test_pieces_of_one_line_are_joined_by_a_space():
-    pieces = [span for row in range(9) for span in ((50, 150, row), (152, 290, row), (320, 550, row))]
-    drawn = [Line(left, 700 - 12 * row, right, 710 - 12 * row) for left, right, row in pieces]
-    ordered = in_reading_order(drawn, 400)
-    assert ordered is None or {gap for gap, _line in ordered} <= {"", " ", "\n"}
+def test_columns_drawn_one_after_the_other_are_left_alone():
+    drawn = lines(*((50, 280, row) for row in range(20)), *((320, 550, row) for row in range(20)))
+    between = gutters(drawn, 600)
+    assert between
+    assert columns_across(drawn, between) is None
+    assert columns_across(drawn, between, drawn=False) == list(range(40))
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [(50, 550, row) for row in range(30)],
+        across(20, (50, 120), (320, 350)),
+        across(7, *TWO),
+        [],
+    ],
+)
+def test_what_has_no_columns_of_prose(spans):
+    assert gutters(lines(*spans), 600) == ()
+
+
+def test_rows_hold_what_stands_beside_each_other():
+    drawn = [Line(300, 100, 320, 110), Line(50, 102, 80, 109), Line(50, 80, 80, 90)]
+    assert rows_of(range(3), drawn) == [[1, 0], [2]]
+    assert rows_of(range(3), drawn, rtl=True) == [[0, 1], [2]]
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 600)] * 2, st.integers(0, 60)).filter(lambda span: span[0] < span[1]))
+)
+def test_nothing_is_lost_and_nothing_comes_twice(spans):
+    drawn = lines(*spans)
+    between = gutters(drawn, 600)
+    ordered = columns_across(drawn, between, drawn=False)
+    assert sorted(ordered) == list(range(len(drawn)))
+    assert sorted(n for row in rows_of(range(len(drawn)), drawn) for n in row) == list(range(len(drawn)))

@@ -56,6 +56,8 @@ def test_supported_endings():
     assert is_supported(Path("a.docx"))
     assert not is_supported(Path("a.doc"))
     assert not is_supported(Path("a.png"))
+    assert is_supported(Path("a.PNG"), ocr=True)
+    assert not is_supported(Path("a.heic"), ocr=True)
     assert not is_supported(Path("README"))
 
 
