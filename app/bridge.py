@@ -166,6 +166,12 @@ class ServiceBridge(QObject):
     def request_passage(self, document_id: int, block_id: str, quote: str) -> None:
         self._call(lambda service: service.request_passage(document_id, block_id, quote))
 
+    def request_text(self, document_id: int, first: int, n_blocks: int) -> None:
+        self._call(lambda service: service.request_text(document_id, first, n_blocks))
+
+    def request_page(self, document_id: int, page: int, width_px: int, block_id: str, quote: str) -> None:
+        self._call(lambda service: service.request_page(document_id, page, width_px, block_id, quote))
+
     def forget_everything(self) -> None:
         self._call(lambda service: service.forget_everything())
 

@@ -47,7 +47,9 @@ from core.types import (
     LibraryChanged,
     ModelInfo,
     Notice,
+    PageLoaded,
     PassageLoaded,
+    TextLoaded,
     TicketEvent,
     WarmthChanged,
     WatchedFoldersChanged,
@@ -132,6 +134,9 @@ class MainWindow(QMainWindow):
         self.controller.place_changed.connect(self._show_place)
         self.controller.inspected.connect(self._show_inspector)
         self.right.closed.connect(self._hide_right)
+        self.right.widened.connect(self.shell.show_wide)
+        self.right.document.page_wanted.connect(bridge.request_page)
+        self.right.document.text_wanted.connect(bridge.request_text)
         self.header.unfold.clicked.connect(self.toggle_left)
         self.header.toggle_right.clicked.connect(self._toggle_right)
         self.header.restart.clicked.connect(self.start_over)
@@ -177,6 +182,8 @@ class MainWindow(QMainWindow):
             case PassageLoaded():
                 self.shell.show_right(True)  # first: where to scroll depends on its size
                 self.right.show_passage(event.passage)
+            case PageLoaded() | TextLoaded():
+                self.right.document.take(event)
             case CacheState():
                 self.right.set_kept(event)
             case IdleWorkDone():

@@ -2,64 +2,21 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QColor, QDesktopServices, QFont, QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QTextBlockFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
-from app.answer_view import SafeBrowser
+from app.document_view import DocumentView
 from app.inspector import Inspector
-from app.theme import INTERFACE_PX, READING_PX, SMALL_PX, Theme
+from app.reading_view import Reading
+from app.theme import INTERFACE_PX, SMALL_PX, Theme
 from app.turns import TurnState
-from app.widgets import ElidedLabel, EmptyState, IconButton, Label, TextButton
-from app.wording import has_headings, page_name, place_name, unwrapped
+from app.widgets import EmptyState, IconButton, TextButton
+from app.wording import place_name, unwrapped
 from core.types import CacheState, PassageText, SessionTotals
 
 SOURCES, DOCUMENT, INSPECTOR = range(3)
-DOCUMENT_PX = 14
 _OPEN = "passage"
-
-
-class Reading(SafeBrowser):
-    """Plain text of documents, with marked sentences."""
-
-    def __init__(self, theme: Theme, name: str) -> None:
-        super().__init__(theme, may_open_links=False)
-        self.setAccessibleName(name)
-        self.document().setDocumentMargin(16)
-
-    def normal(self, size: int = READING_PX, *, bold: bool = False, role: str = "text") -> QTextCharFormat:
-        made = QTextCharFormat()
-        made.setFont(self._theme.font(size, bold=bold))
-        made.setForeground(QColor(getattr(self._theme.tokens, role)))
-        return made
-
-    def write_marked(self, cursor: QTextCursor, text: str, start: int, end: int, size: int) -> int:
-        """Insert ``text`` with one stretch of it marked; returns where the mark starts in the document."""
-        plain = self.normal(size)
-        marked = self.normal(size)
-        marked.setBackground(QColor(self._theme.tokens.mark))
-        cursor.insertText(text[:start], plain)
-        at = cursor.position()
-        cursor.insertText(text[start:end], marked)
-        cursor.insertText(text[end:], plain)
-        return at
-
-    def mark_headings(self) -> None:
-        """Lines that start with ``##`` stand out; the signs themselves step back."""
-        bold, quiet = QTextCharFormat(), QTextCharFormat()
-        bold.setFontWeight(QFont.Weight.DemiBold)
-        quiet.setForeground(QColor(self._theme.tokens.muted))
-        block = self.document().begin()
-        while block.isValid():
-            n_signs = len(block.text()) - len(block.text().lstrip("#"))
-            if 0 < n_signs <= 6 and block.text()[n_signs : n_signs + 1] == " ":
-                cursor = QTextCursor(block)
-                cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
-                cursor.mergeCharFormat(bold)
-                cursor.setPosition(block.position())
-                cursor.setPosition(block.position() + n_signs, QTextCursor.MoveMode.KeepAnchor)
-                cursor.mergeCharFormat(quiet)
-            block = block.next()
 
 
 class SourcesTab(Reading):
@@ -112,71 +69,12 @@ class SourcesTab(Reading):
             self.opened.emit(self._turn.passages[int(url.path())])
 
 
-class DocumentTab(QWidget):
-    """The place in the document that a citation or a chip points to."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self._passage: PassageText | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 12, 0, 0)
-        column.setSpacing(0)
-        head = QHBoxLayout()
-        head.setContentsMargins(16, 0, 8, 0)
-        titles = QVBoxLayout()
-        titles.setSpacing(0)
-        self.title = ElidedLabel(theme, bold=True)
-        self.page = Label(theme, kind="muted", size=SMALL_PX)
-        titles.addWidget(self.title)
-        titles.addWidget(self.page)
-        head.addLayout(titles, 1)
-        self.open = IconButton(theme, "open", "Open the file in its own program")
-        self.open.clicked.connect(self._open)
-        self.open.setVisible(not theme.kiosk)
-        head.addWidget(self.open)
-        column.addLayout(head)
-        self.text = Reading(theme, "Document")
-        column.addWidget(self.text, 1)
-        theme.changed.connect(self._show_again)
-
-    def show_passage(self, passage: PassageText) -> None:
-        self._passage = passage
-        self.title.set_whole(passage.title)
-        self.title.setToolTip(passage.path)
-        self.page.setText(page_name(passage.page).replace("p. ", "Page "))
-        self.page.setVisible(passage.page is not None)
-        self.text.clear()
-        cursor = self.text.textCursor()
-        start, end = passage.highlight
-        at = self.text.write_marked(cursor, unwrapped(passage.text), start, end, DOCUMENT_PX)
-        self.text.set_line_height(0, DOCUMENT_PX)  # extracted text has its own empty lines
-        if has_headings(passage.title):
-            self.text.mark_headings()
-        cursor.setPosition(at)
-        self.text.setTextCursor(cursor)
-        self._scroll()
-        QTimer.singleShot(0, self, self._scroll)  # again, once a pane that just opened has its size
-
-    def _scroll(self) -> None:
-        """Bring the marked sentence into the upper third."""
-        upper = self.text.cursorRect().top()
-        bar = self.text.verticalScrollBar()
-        bar.setValue(bar.value() + upper - self.text.viewport().height() // 3)
-
-    def _show_again(self) -> None:
-        if self._passage is not None:
-            self.show_passage(self._passage)
-
-    def _open(self) -> None:
-        if self._passage is not None:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(self._passage.path))
-
-
 class RightPane(QWidget):
     closed = Signal()
     opened = Signal(object)
     """Carries the `Passage` that is to be shown in its document."""
+    widened = Signal(bool)
+    """Whether what is shown needs a wide pane."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -214,7 +112,8 @@ class RightPane(QWidget):
 
         self.sources = SourcesTab(theme)
         self.sources.opened.connect(self.opened)
-        self.document = DocumentTab(theme)
+        self.document = DocumentView(theme)
+        self.document.room_wanted.connect(self._tell_width)
         self.inspector = Inspector(theme)
         self._no_sources = EmptyState(
             theme, "The passages that an answer rests on appear here with your first question.", None
@@ -274,3 +173,8 @@ class RightPane(QWidget):
         elif tab == DOCUMENT and not self._has_document:
             page = self._no_document
         self._stack.setCurrentWidget(page)
+        self._tell_width()
+
+    def _tell_width(self) -> None:
+        in_document = self._stack.currentWidget() is self.document
+        self.widened.emit(in_document and self.document.wants_room)

@@ -88,6 +88,7 @@ QAbstractScrollArea#paper, QListView#plain { border: none; }
 QListView#plain { background: transparent; outline: none; }
 QTextBrowser { background: transparent; border: none; selection-background-color: $accent;
   selection-color: $on_accent; }
+QStackedWidget#reading { border-top: 1px solid $border; }
 QLabel#muted { color: $muted; }
 QLabel#danger { color: $danger; }
 QPushButton { color: $text; background: $background; border: 1px solid $border; border-radius: ${r}px;
@@ -163,6 +164,7 @@ QMenu::item:selected { background: $hover; }
 QMenu::item:disabled { color: $muted; }
 QMenu::separator { background: $border; height: 1px; margin: ${p1}px ${p2}px; }
 QToolTip { color: $text; background: $surface; border: 1px solid $border; padding: ${p1}px; }
+QAbstractScrollArea::corner { background: transparent; border: none; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar::handle:vertical { background: $border; border-radius: 3px; min-height: 32px; margin: 2px; }
 QScrollBar::handle:vertical:hover { background: $muted; }

@@ -148,6 +148,10 @@ class ReadingQueue:
 
         self._worker.put(read)
 
+    def password_of(self, path: str) -> str:
+        """The one that opened a file since the program started, else none."""
+        return self._passwords.get(path, "")
+
     def pause(self) -> None:
         """Nothing more is read until ``resume``; without anything to read it does nothing."""
         with self._lock:

@@ -3,9 +3,10 @@
 Every method returns at once; results arrive as events (``core.types``) through ``on_event``, which is
 called on the thread that made the event. Nothing here knows Qt.
 
-Three threads, each with its own database connection and a queue of tasks: ``engine`` owns model, prefix
+Four threads, each with its own database connection and a queue of tasks: ``engine`` owns model, prefix
 cache and index; ``retrieval`` searches and reads lists, so that a chunk in progress does not hold up the
-sources; ``ingest`` reads files.
+sources; ``ingest`` reads files; ``pages`` draws pages of PDFs, and nothing else in this process may use
+PDFium meanwhile, which is not thread-safe.
 """
 
 import itertools
@@ -24,13 +25,16 @@ from core.config import Settings, cache_budgets, load_settings, save_settings
 from core.embedding import Embedding
 from core.engine.model_files import check_model, choose_model
 from core.engine.protocol import CancelFlag
-from core.errors import BugError, Cancelled, EngineError, KnownError, SlipstreamError
+from core.errors import BugError, Cancelled, DocumentError, EngineError, KnownError, SlipstreamError
+from core.ingest.child import ChildProcess
+from core.ingest.readers import MEMORY_BYTES
 from core.reading import ReadingQueue
 from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
 from core.store.database import open_database
 from core.store.documents import DocumentStore
 from core.store.folders import FolderStore, KnownFile
+from core.store.passages import PassageStore
 from core.types import (
     AnswerDone,
     CacheState,
@@ -45,6 +49,7 @@ from core.types import (
     IdleWorkDone,
     LibraryChanged,
     Notice,
+    PageLoaded,
     PassageLoaded,
     Question,
     QuestionFailed,
@@ -67,6 +72,10 @@ _WINDOW = 8
 _REMOVED_AT_ONCE = 100
 _MOST_WARMTHS = 20
 """Of so many documents kept warm it is told how warm they are."""
+_PAGE_S = 30.0
+"""One page may take so long to draw."""
+_BLOCKS_AROUND = 8
+"""On each side of a passage are shown at once; more are asked for while one reads on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +134,10 @@ class Service:
             done=self._was_read,
             closing=self._closing,
         )
+        self._pages = Worker("pages", data_dir, self._notice)
+        self._page_child = ChildProcess(name="pages")
+        self._page_wanted = 0
+        """Number of the newest request for a page."""
         hands = Hands(
             self._reading.read_watched,
             self._reading.stop_watched,
@@ -484,7 +497,7 @@ class Service:
         """The text around a block for the reading pane: PassageLoaded, or a Notice."""
 
         def load() -> None:
-            text = DocumentStore(self._retrieval.db).passage_text(document_id, block_id, quote)
+            text = PassageStore(self._retrieval.db).passage(document_id, block_id, quote, _BLOCKS_AROUND)
             if text is None:
                 self._emit(
                     Notice(
@@ -495,6 +508,52 @@ class Service:
                 self._emit(PassageLoaded(text))
 
         self._retrieval.put(load)
+
+    def request_text(self, document_id: int, first: int, n_blocks: int) -> None:
+        """More of a document's text, from the block ``first`` on: TextLoaded."""
+        self._retrieval.put(
+            lambda: self._emit(PassageStore(self._retrieval.db).part(document_id, first, n_blocks))
+        )
+
+    def request_page(self, document_id: int, page: int, width_px: int, block_id: str, quote: str) -> None:
+        """A page of a PDF, drawn, with what is cited marked on it: PageLoaded.
+
+        A request that waits while a newer one comes is dropped without an answer.
+        """
+        number = self._page_wanted = self._page_wanted + 1
+
+        def draw() -> None:
+            if number == self._page_wanted and not self._closing.is_set():
+                self._emit(self._page(document_id, page, width_px, block_id, quote))
+
+        self._pages.put(draw)
+
+    def _page(self, document_id: int, page: int, width_px: int, block_id: str, quote: str) -> PageLoaded:
+        """On the pages thread."""
+        from core.ingest.page_image import check_unchanged
+
+        part = PassageStore(self._pages.db).page_part(document_id, page, block_id, quote)
+        try:
+            if part is None:
+                raise DocumentError("This document is no longer in the library.")
+            check_unchanged(part.path, part.n_bytes, part.mtime_ns, part.content_hash)
+            # In a process of its own: a damaged file must not take the window with it.
+            image = self._page_child.call(
+                "core.ingest.page_image:render",
+                part.path,
+                self._reading.password_of(part.path),
+                page,
+                width_px,
+                part.wanted,
+                part.around,
+                stop=self._closing.is_set,
+                seconds=_PAGE_S,
+                memory_bytes=MEMORY_BYTES,
+            )
+        except Exception as error:  # noqa: BLE001  (whatever it is, the window must not wait for a page)
+            known = as_slipstream_error(error)
+            return PageLoaded(document_id, page, None, known.message, known.hint)
+        return PageLoaded(document_id, page, image)
 
     # --- conversations ----------------------------------------------------------------------------
 
@@ -641,6 +700,9 @@ class Service:
         self._watching.close()
         self._retrieval.put(self._ingest.stop)  # behind the requests that it is still writing down
         self._ingest.join()
+        self._pages.stop()
+        self._pages.join()
+        self._page_child.close()
         self._retrieval.put(lambda: self._engine.put(self._close_engine))
         self._retrieval.put(self._engine.stop)
         self._engine.join()

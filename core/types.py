@@ -661,14 +661,85 @@ class PassageText:
     title: str
     path: str
     page: int | None
+    """1-based page on which the quote begins; None where the format has no pages."""
     text: str
     highlight: tuple[int, int]
     """Character offsets in ``text`` of the cited quote."""
+    block_id: str = ""
+    quote: str = ""
+    first: int = 0
+    """Ordinal of the first block in ``text``."""
+    cuts: tuple[int, ...] = (0,)
+    """Where each block in ``text`` begins, with the white space before it."""
+    n_blocks: int = 1
+    """Of the whole document."""
+    media_type: str = ""
+    n_pages: int = 0
+    heading: str = ""
+    """The nearest heading at or before the quote, where the format has headings; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageLoaded(Event):
     passage: PassageText
+
+
+@dataclass(frozen=True, slots=True)
+class TextLoaded(Event):
+    """More of a document's text: whole blocks, from one ordinal on."""
+
+    document_id: int
+    first: int
+    text: str = field(repr=False)
+    cuts: tuple[int, ...]
+    """Where each block in ``text`` begins, with the white space before it; empty if the document is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """A part of a page in fractions of its width and height, from the top left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """One page of a PDF, drawn."""
+
+    page: int
+    n_pages: int
+    width: int
+    height: int
+    """Pixels."""
+    stride: int
+    """Bytes from one row of pixels to the next."""
+    rgb: bytes = field(repr=False)
+    """Three bytes a pixel, red first."""
+    page_width_pt: float
+    page_height_pt: float
+    highlights: tuple[Rectangle, ...] = ()
+    """What was cited, a rectangle for each stretch of a line; empty if nothing of it is on this page."""
+    passage: tuple[Rectangle, ...] = ()
+    """The whole passage that it was cited from."""
+
+    def __post_init__(self) -> None:
+        """Whoever shows it reads memory by these numbers, and another process may have made them up."""
+        if not (0 < self.width <= self.stride // 3 and 0 < self.height <= len(self.rgb) // self.stride):
+            raise ValueError("the pixels are not those of such a page")
+
+
+@dataclass(frozen=True, slots=True)
+class PageLoaded(Event):
+    document_id: int
+    page: int
+    """1-based, as it was asked for."""
+    image: PageImage | None
+    """None where the page cannot be shown: ``message`` says why, ``hint`` what to do."""
+    message: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

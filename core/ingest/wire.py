@@ -1,6 +1,7 @@
 """What a child process answers, as bytes that are safe to read whoever wrote them.
 
-Plain values and the dataclasses of ``core.ingest`` only; nothing in the bytes can name code. Long texts
+Plain values and the dataclasses of ``core.ingest`` and ``core.types`` only; nothing in the bytes can name code.
+Long texts
 and bytes stand behind the description, unescaped. Lists arrive as tuples.
 """
 
@@ -14,8 +15,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 _INLINE = 256
 """Characters. Longer texts stand behind the description."""
-_MODULES = "core.ingest."
-"""Only dataclasses of these modules are made anew."""
+_MODULES = ("core.ingest.", "core.types")
+"""Only dataclasses of modules whose names begin so are made anew."""
 
 
 def encode(value: object) -> tuple[bytes, list[bytes]]:
@@ -100,7 +101,7 @@ def _value(described: Any, blobs: Iterator[bytes | memoryview]) -> Any:
 
 
 def _class(name: str) -> Any:
-    """A dataclass of ours: a child can make this process load a module of ``core.ingest``, and no other."""
+    """A dataclass of ours: a child can make this process load a module of these, and no other."""
     module, _, qualified = name.partition(":")
     kind = getattr(import_module(module), qualified, None) if module.startswith(_MODULES) else None
     if not isinstance(kind, type) or not is_dataclass(kind) or kind.__module__ != module:

@@ -12,7 +12,7 @@ from typing import Any
 from core.store import full_text, redaction
 from core.store.database import Database
 from core.store.scopes import documents_in
-from core.types import Block, DocumentInfo, DocumentStatus, Passage, PassageText, Place, Scope
+from core.types import Block, DocumentInfo, DocumentStatus, Passage, Place, Scope
 
 _MOST = 2**63 - 1
 _INFO = "id, path, title, status, note, n_bytes, n_blocks, n_pages, added_at, collection_id, keep_warm"
@@ -180,38 +180,6 @@ class DocumentStore:
             full_text.purge(db)
         db.forget_deleted()
         return frozenset(gone)
-
-    def passage_text(
-        self, document_id: int, block_id: str, quote: str, around: int = 1
-    ) -> PassageText | None:
-        """The block with ``around`` neighbours on each side, as they stand in the document, and where
-        ``quote`` is in it (the whole block if it is not in it). None if the document or block is gone.
-        """
-        found = self._db.row(
-            "SELECT documents.title, documents.path, places.page, places.ordinal FROM places"
-            " JOIN documents ON documents.id = places.document_id"
-            " JOIN blocks ON blocks.rowid = places.block"
-            " WHERE places.document_id = ? AND blocks.id = ? ORDER BY places.ordinal LIMIT 1",
-            [document_id, block_id],
-        )
-        if found is None:
-            return None
-        title, path, page, ordinal = found
-        rows = self._db.rows(
-            "SELECT places.ordinal, places.gap, blocks.text FROM places"
-            " JOIN blocks ON blocks.rowid = places.block"
-            " WHERE places.document_id = ? AND places.ordinal BETWEEN ? AND ? ORDER BY places.ordinal",
-            [document_id, ordinal - around, ordinal + around],
-        )
-        text, block_start, block_end = "", 0, 0
-        for row_ordinal, gap, block_text in rows:
-            text += gap if text else ""
-            if row_ordinal == ordinal:
-                block_start, block_end = len(text), len(text) + len(block_text)
-            text += block_text
-        at = text.find(quote, block_start, block_end) if quote else -1
-        highlight = (at, at + len(quote)) if at >= 0 else (block_start, block_end)
-        return PassageText(document_id, title, path, page, text, highlight)
 
     def places_of(self, block_ids: Sequence[str], scope: Scope) -> dict[str, tuple[Place, ...]]:
         """The places of each block within ``scope``, by document and ordinal. Blocks without one are

@@ -283,6 +283,12 @@ class FakeService:
             PassageLoaded(PassageText(document_id, "contract-b.pdf", "/docs/contract-b.pdf", 4, text, mark))
         )
 
+    def request_text(self, document_id, first, n_blocks):
+        self.calls.append(("request_text", document_id, first, n_blocks))
+
+    def request_page(self, document_id, page, width_px, block_id, quote):
+        self.calls.append(("request_page", document_id, page, width_px, block_id, quote))
+
     def use_model(self, path):
         self.calls.append(("use_model", path))
 

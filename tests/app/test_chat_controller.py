@@ -104,7 +104,7 @@ def test_a_citation_shows_its_passage(opened, parts):
     pane = opened.window.right
     assert pane.isVisible()
     assert pane.document.title.toolTip() == "/docs/contract-b.pdf"
-    assert pane.document.page.text() == "Page 4"
+    assert pane.document.place.text() == "Page 4"
     assert one.quote in pane.document.text.toPlainText()
 
 

@@ -12,9 +12,21 @@ from app import main_window
 from app.bridge import ServiceBridge
 from app.chat_controller import Engine
 from app.chat_page import EXAMPLES, SAMPLE_EXAMPLES
+from app.right_pane import SOURCES
 from core.config import Settings, load_settings, sample_documents
 from core.errors import StoreError
-from core.types import EngineFailed, EngineReady, IdleWorkDone, IngestProgress, ModelInfo, Notice
+from core.ingest.page_image import render
+from core.types import (
+    EngineFailed,
+    EngineReady,
+    IdleWorkDone,
+    IngestProgress,
+    ModelInfo,
+    Notice,
+    PageLoaded,
+    PassageLoaded,
+    PassageText,
+)
 
 HEAVY = ("numba", "llama_cpp", "sqlite_utils", "core.service", "pypdfium2")
 
@@ -225,3 +237,21 @@ def test_the_sample_documents_come_with_their_own_questions(open_window, parts):
     opened.service.request_documents()
     opened.settle()
     assert [button.text() for button in opened.window.chat.prompts.buttons] == list(EXAMPLES)
+
+
+def test_a_pdf_opens_at_its_page_in_a_wide_pane(opened):
+    path = str(sample_documents() / "travel-policy.pdf")
+    more = {"block_id": "b", "quote": "a head", "media_type": "application/pdf", "n_pages": 3}
+    window, service = opened.window, opened.service
+    service.send(PassageLoaded(PassageText(5, "travel-policy.pdf", path, 2, "a head", (0, 6), **more)))
+    opened.qtbot.waitUntil(lambda: bool(service.named("request_page")))
+    document, page, width_px, block, quote = service.named("request_page")[0]
+    assert (document, page, block, quote) == (5, 2, "b", "a head")
+    assert window.right.width() > 500
+    assert 500 < width_px <= window.right.width()
+    service.send(PageLoaded(5, 2, render(path, "", 2, width_px, quote)))
+    opened.settle()
+    assert window.right.document.pages.paper.page.highlights
+    assert len(service.named("request_page")) == 1
+    window.right.show_tab(SOURCES)
+    assert window.right.width() == 340

@@ -49,7 +49,7 @@ def test_a_document_opens_at_the_quote(pane, theme):
     assert pane.tabs.currentIndex() == DOCUMENT
     assert marked(pane.document.text, theme) == "The quote."
     assert 0 < pane.document.text.cursorRect().top() < 400
-    assert not pane.document.page.isVisible()
+    assert not pane.document.place.isVisible()
 
 
 def test_hostile_passages_stay_text(pane):

@@ -28,12 +28,14 @@ from core.types import (
     IngestProgress,
     LibraryChanged,
     Notice,
+    PageLoaded,
     PassageLoaded,
     PrefillProgress,
     Question,
     QuestionFailed,
     Scope,
     SourcesFound,
+    TextLoaded,
     TicketEvent,
     WarmthChanged,
 )
@@ -181,6 +183,57 @@ def test_a_passage_is_shown_with_its_surroundings(filled):
     assert text.text[start:end] == passage.quote
     filled.service.request_passage(999, "0" * 16, "x")
     assert "no longer in the library" in filled.wait(Notice).message
+
+
+def test_a_citation_opens_its_page_with_the_quote_marked(filled):
+    filled.ask("Send the expense report within 30 days of the last day of the journey")
+    found = filled.wait(SourcesFound).context.passages
+    passage = next(one for one in found if "within 30 days" in one.block.text)
+    filled.service.request_page(
+        passage.place.document_id, 3, 700, passage.block.id, "expense report within 30 days"
+    )
+    page = filled.wait(PageLoaded)
+    assert (page.image.page, page.image.n_pages, page.image.width) == (3, 3, 700)
+    assert len(page.image.highlights) == 1
+    assert page.image.passage
+    filled.service.request_page(passage.place.document_id, 9, 700, passage.block.id, "")
+    page = filled.wait(PageLoaded)
+    assert page.image is None
+    assert "no page 9" in page.message
+    filled.service.request_page(999, 1, 700, "", "")
+    assert "no longer in the library" in filled.wait(PageLoaded).message
+
+
+def test_only_the_newest_wish_for_a_page_is_drawn(filled):
+    filled.ask("Within how many days is the expense report sent?")
+    found = filled.wait(SourcesFound).context.passages
+    passage = next(one for one in found if one.place.title.endswith(".pdf"))
+    for page in (1, 2, 1, 2, 1, 3):
+        filled.service.request_page(passage.place.document_id, page, 700, passage.block.id, "")
+    filled.wait(PageLoaded, lambda event: event.page == 3)
+    assert sum(isinstance(event, PageLoaded) for event in filled.seen) < 6
+
+
+def test_the_page_of_a_file_that_changed_is_not_shown(running, tmp_path):
+    path = tmp_path / "policy.pdf"
+    path.write_bytes((sample_documents() / "travel-policy.pdf").read_bytes())
+    _done, (info,) = running.read(path)
+    path.write_bytes(path.read_bytes() + b"\n%")
+    running.service.request_page(info.id, 1, 300, "", "")
+    assert "was changed" in running.wait(PageLoaded).message
+    path.unlink()
+    running.service.request_page(info.id, 1, 300, "", "")
+    assert "no longer where it was" in running.wait(PageLoaded).message
+
+
+def test_a_document_is_read_on_in_parts(filled):
+    filled.ask("Within how many days is the expense report sent?")
+    document = filled.wait(SourcesFound).context.passages[0].place.document_id
+    filled.service.request_text(document, 0, 1000)
+    part = filled.wait(TextLoaded)
+    assert part.first == 0
+    assert len(part.cuts) >= 1
+    assert part.text
 
 
 def test_a_bad_model_is_refused_and_the_old_one_stays(filled, tmp_path):

@@ -80,20 +80,6 @@ def test_relocate_and_copy(store):
     assert len(store.places_of([Block.of("block").id], Scope())[Block.of("block").id]) == 2
 
 
-def test_passage_text_shows_the_neighbours_and_the_quote(store):
-    info = store.save(
-        document("/a/x.pdf", "zero", "one", "two and a half", "three", "four", page_starts=(0, 6))
-    )
-    passage = store.passage_text(info.id, Block.of("two and a half").id, "a half")
-    assert passage.text == "one\n\ntwo and a half\n\nthree"
-    assert passage.text[slice(*passage.highlight)] == "a half"
-    assert (passage.page, passage.title) == (2, "x.pdf")
-    whole = store.passage_text(info.id, Block.of("zero").id, "not in it", around=0)
-    assert whole.text[slice(*whole.highlight)] == "zero"
-    assert store.passage_text(info.id, "no such block", "x") is None
-    assert store.passage_text(99, Block.of("zero").id, "x") is None
-
-
 def test_places_and_blocks_beyond_one_statement(store):
     texts = [f"block number {number}" for number in range(1300)]
     info = store.save(document("/a/long.txt", *texts))
