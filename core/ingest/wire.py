@@ -1,8 +1,7 @@
 """What a child process answers, as bytes that are safe to read whoever wrote them.
 
-Plain values and the dataclasses of ``core.ingest`` and ``core.types`` only; nothing in the bytes can name code.
-Long texts
-and bytes stand behind the description, unescaped. Lists arrive as tuples.
+Plain values and the dataclasses of ``core.ingest`` and ``core.types`` only; nothing in the bytes can name
+code. Long texts and bytes stand behind the description, unescaped. Lists arrive as tuples.
 """
 
 import json
