@@ -17,6 +17,9 @@ _B = 0.4
 _TYPICAL_TOKENS = 360
 _PAIR = 0.5
 """Weight of two words side by side."""
+_STRETCH = 180
+"""Characters of stems, about two sentences: words that answer a question stand near each other."""
+_MOST_PLACES = 40
 _PER_TURN = 0.4
 """Weight of the words of a question before this one, once more for each turn back."""
 _FROM_ANSWER = 0.05
@@ -70,24 +73,65 @@ def idf(n_blocks: int, n_holding: int) -> float:
     return math.log(1 + (max(n_blocks, n_holding) - n_holding + 0.5) / (n_holding + 0.5))
 
 
-def score(query: Query, idfs: Mapping[str, float], words: str, n_tokens: int) -> float:
-    """How well a block answers: BM25 by weight.
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How well a block answers, by its words."""
+
+    bm25: float
+    """Comparable between the blocks of one query only."""
+    nearness: float
+    """Share of what is looked for, by what each word says, that stands within one stretch: 0 … 1."""
+
+
+def fit(query: Query, idfs: Mapping[str, float], words: str, n_tokens: int) -> Fit:
+    """How well a block answers.
 
     ``words`` are its stems in order, one space between them; ``n_tokens`` is its estimated length. ``idfs``
     has every stem of the query. A pair says as much as the rarer of its two words and half of the other.
     """
     norm = _K1 * (1 - _B + _B * n_tokens / _TYPICAL_TOKENS)
-    # Counted in the text as it is: ten times as quick as cutting it into words. Of a word that follows itself
-    # every second one is seen.
+    # Looked for in the text as it is: ten times as quick as cutting it into words.
     padded = f" {words} "
-    total = 0.0
+    found: list[tuple[int, float, str]] = []
+    total = wanted = 0.0
     for word, weight in query.weights.items():
-        if n := padded.count(f" {word} "):
-            total += weight * idfs[word] * n * (_K1 + 1) / (n + norm)
+        worth = weight * idfs[word]
+        wanted += worth
+        places = _places(padded, f" {word} ")
+        if places:
+            n = len(places)
+            total += worth * n * (_K1 + 1) / (n + norm)
+            found += [(place, worth, word) for place in places]
     for one, two in query.pairs:
         if n := padded.count(f" {one} {two} "):
             total += _PAIR * _pair_idf(idfs[one], idfs[two]) * n * (_K1 + 1) / (n + norm)
-    return total
+    return Fit(total, _most_within(sorted(found)) / wanted if wanted else 0.0)
+
+
+def _places(text: str, wanted: str) -> list[int]:
+    """Where it stands, in characters; of a word that stands everywhere the first places."""
+    places: list[int] = []
+    at = text.find(wanted)
+    while at >= 0 and len(places) < _MOST_PLACES:
+        places.append(at)
+        at = text.find(wanted, at + 1)
+    return places
+
+
+def _most_within(found: Sequence[tuple[int, float, str]]) -> float:
+    """The most that different words within one stretch are worth; ``found`` is ordered by place."""
+    best = 0.0
+    for first, (begin, _, _) in enumerate(found):
+        seen: set[str] = set()
+        worth = 0.0
+        for place, value, word in found[first:]:
+            if place - begin > _STRETCH:
+                break
+            if word not in seen:
+                seen.add(word)
+                worth += value
+        best = max(best, worth)
+    return best
 
 
 def _pair_idf(one: float, two: float) -> float:

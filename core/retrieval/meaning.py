@@ -29,16 +29,16 @@ class Meaning:
         self._index.refresh()
 
     def nearest(
-        self, text: str, limit: int, within: NDArray[np.int64] | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Rowids of the blocks nearest to a text, the nearest first, and their cosines.
+        self, text: str, limit: int, within: NDArray[np.int64] | None, also: NDArray[np.int64]
+    ) -> dict[int, float]:
+        """Cosines of the blocks nearest to a text, and of those in ``also``, by rowid; the nearest first.
 
-        None as long as no block has a vector.
+        Empty as long as no block has a vector.
         """
         self._index.refresh()
         if not len(self._index):
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        return self._index.nearest(self._context.query(text), limit, within)
+            return {}
+        return self._index.nearest(self._context.query(text), limit, within, also)
 
 
 def embed_missing(

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from core.retrieval.vector_kernels import products
 from core.store.vectors import StoredVectors, VectorStore, quantized
 
+_WINDOWS_A_BLOCK = 4
+"""About as many windows a block has at most: the best so many windows hold ``limit`` blocks."""
+
 
 class VectorIndex:
     """The vectors that one embedder made, as far as ``refresh`` has seen them. For one thread."""
@@ -56,24 +59,35 @@ class VectorIndex:
         self._held, self._n_blocks, self._version = held, n_held, version
 
     def nearest(
-        self, query: NDArray[np.float32], limit: int, within: NDArray[np.int64] | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Rowids of the ``limit`` nearest blocks, the nearest first, and their cosines to the query.
+        self,
+        query: NDArray[np.float32],
+        limit: int,
+        within: NDArray[np.int64] | None = None,
+        also: NDArray[np.int64] | None = None,
+    ) -> dict[int, float]:
+        """Cosines of the ``limit`` nearest blocks, and of those in ``also`` that are held, by rowid.
 
-        A block is as near as its nearest window. ``within`` are the rowids that may be found, None for all.
+        The nearest come first. A block is as near as its nearest window. ``within`` are the rowids that may
+        be found, None for all.
         """
         held = self._held
         if held is None or not len(held):
-            return np.empty(0, np.int64), np.empty(0, np.float32)
+            return {}
         vectors, scales, blocks = held.vectors, held.scales, held.blocks
         if within is not None:
             inside = np.flatnonzero(np.isin(blocks, within))
             vectors, scales, blocks = vectors[inside], scales[inside], blocks[inside]
         whole, scale = quantized(query[None, :])
         cosines = products(vectors, scales, whole[0]) * scale[0]
-        n_windows = min(len(blocks), 4 * limit)
+        n_windows = min(len(blocks), _WINDOWS_A_BLOCK * limit)
         best = np.argpartition(-cosines, n_windows - 1)[:n_windows] if n_windows else np.empty(0, np.int64)
-        best = best[np.lexsort((blocks[best], -cosines[best]))]
-        _, first = np.unique(blocks[best], return_index=True)
-        chosen = best[np.sort(first)][:limit]
-        return blocks[chosen], cosines[chosen]
+        found: dict[int, float] = {}
+        for window in best[np.lexsort((blocks[best], -cosines[best]))].tolist():
+            if len(found) == limit:
+                break
+            found.setdefault(int(blocks[window]), float(cosines[window]))
+        if also is not None:
+            asked = np.flatnonzero(np.isin(blocks, also))
+            for window in asked[np.argsort(-cosines[asked])].tolist():
+                found.setdefault(int(blocks[window]), float(cosines[window]))
+        return found

@@ -1,6 +1,7 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from core.config import Settings
@@ -59,7 +60,7 @@ def test_all_blocks_get_vectors_and_a_question_finds_them(data_dir, tiny_embedde
     assert listener.told[-1].blocks_per_s >= 0
     with open_database(data_dir) as db:
         meaning = embedding.meaning(db)
-        assert len(meaning.nearest("text", 5, None)[0]) == 5
+        assert len(meaning.nearest("text", 5, None, np.empty(0, np.int64))) == 5
         meaning.close()
     embedding.close()
     assert listener.errors == []

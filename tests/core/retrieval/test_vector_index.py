@@ -57,13 +57,20 @@ def test_nearest_blocks_as_a_naive_search_finds_them(writer, reader):
     for _ in range(20):
         query = rng.normal(size=N_DIMS).astype(np.float32)
         query /= np.linalg.norm(query)
-        rowids, cosines = index.nearest(query, 10)
+        found = index.nearest(query, 10)
         wanted = naive(made, query, 10)
-        assert np.abs(cosines - [cosine for _, cosine in wanted]).max() < 0.02
-        assert len(set(rowids.tolist())) == 10
+        assert len(found) == 10
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert np.abs(np.array(list(found.values())) - [cosine for _, cosine in wanted]).max() < 0.02
         inside = np.array(sorted(made)[:7])
-        rowids, _ = index.nearest(query, 10, inside)
-        assert set(rowids.tolist()) == set(inside.tolist())
+        assert set(index.nearest(query, 10, inside)) == set(inside.tolist())
+        known = {rowid: made[rowid] for rowid in inside.tolist()}
+        also = np.array(sorted(made)[5:12])  # two of them are inside
+        more = index.nearest(query, 3, inside, also)
+        assert set(more) == set(list(more)[:3]) | set(also[:2].tolist())
+        assert abs(next(iter(more.values())) - naive(known, query, 1)[0][1]) < 0.02
+        for rowid, cosine in more.items():
+            assert abs(cosine - float((made[rowid] @ query).max())) < 0.02
 
 
 def test_it_follows_what_is_stored_and_removed(writer, reader):
@@ -71,7 +78,7 @@ def test_it_follows_what_is_stored_and_removed(writer, reader):
     index = VectorIndex(VectorStore(reader, "e", N_DIMS))
     query = np.ones(N_DIMS, np.float32) / 4
     index.refresh()
-    assert index.nearest(query, 5)[0].tolist() == []
+    assert index.nearest(query, 5) == {}
     first = add(writer, "one")
     embed(writer, rng)
     index.refresh()
@@ -83,8 +90,8 @@ def test_it_follows_what_is_stored_and_removed(writer, reader):
     embed(writer, rng)
     index.refresh()
     assert len(index) == 1
-    assert len(index.nearest(query, 5)[0]) == 1
-    assert index.nearest(query, 5, np.array([999]))[0].tolist() == []
+    assert len(index.nearest(query, 5)) == 1
+    assert index.nearest(query, 5, np.array([999])) == {}
 
 
 @given(st.integers(0, 5), st.integers(1, 70), st.randoms())
