@@ -24,7 +24,7 @@ Vectors = NDArray[np.float32]
 """One text or window a row, each of length 1: float32 ``(n, n_dims)``."""
 
 WINDOW_TOKENS = 126
-"""With the marks at both ends four of them fill a batch. Longer ones find less, shorter ones take more memory."""
+"""With the marks at both ends four fill a batch. Longer ones find less, shorter ones take more memory."""
 _BATCH_TOKENS = 512
 _MOST_SEQUENCES = 16
 _PREFIXES = (("e5", "query: ", "passage: "), ("nomic", "search_query: ", "search_document: "))
