@@ -175,6 +175,9 @@ class ServiceBridge(QObject):
     def forget_everything(self) -> None:
         self._call(lambda service: service.forget_everything())
 
+    def find_by_meaning(self, settings: Settings) -> None:
+        self._call(lambda service: service.find_by_meaning(settings))
+
     def use_model(self, path: Path) -> None:
         self._call(lambda service: service.use_model(path))
 

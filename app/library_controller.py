@@ -14,6 +14,7 @@ from app.theme import Theme
 from core.types import (
     CollectionsChanged,
     DocumentInfo,
+    EmbeddingProgress,
     Event,
     IngestProgress,
     LibraryChanged,
@@ -95,6 +96,8 @@ class LibraryController(QObject):
             case CollectionsChanged():
                 self._page.set_collections(event.collections)
                 self._chat.input.scope.set_collections(event.collections)
+            case EmbeddingProgress():
+                self._page.set_embedding(event)
             case WarmthChanged():
                 self._page.set_warmth(event.documents)
             case _:

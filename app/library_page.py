@@ -21,11 +21,19 @@ from app.library_list import LibraryList, LibraryModel
 from app.library_tools import LibraryTools
 from app.message_list import COLUMN_PX, SIDE_PX
 from app.reading_strip import ReadingStrip
-from app.theme import HEADING_PX, Theme
+from app.theme import HEADING_PX, SMALL_PX, Theme
 from app.watched_folders import WatchedFolders
 from app.widgets import EmptyState, Label, TextButton, confirm
+from app.wording import embedding_sentence
 from core.metrics import count
-from core.types import CollectionInfo, DocumentInfo, DocumentStatus, DocumentWarmth, WatchedFolder
+from core.types import (
+    CollectionInfo,
+    DocumentInfo,
+    DocumentStatus,
+    DocumentWarmth,
+    EmbeddingProgress,
+    WatchedFolder,
+)
 
 _LIST, _EMPTY, _EMPTY_COLLECTION, _FOLDERS = range(4)
 
@@ -74,6 +82,12 @@ class LibraryPage(QWidget):
         self.strip = ReadingStrip(theme)
         self.strip.cancelled.connect(self.cancelled)
         self._column.addWidget(self.strip)
+        self.meaning = Label(theme, kind="muted", size=SMALL_PX)
+        self.meaning.setToolTip(
+            "They are found by their words already, and by their meaning one after another"
+        )
+        self.meaning.hide()
+        self._column.addWidget(self.meaning)
 
         self.bar = CollectionsBar(theme)
         self.bar.chosen.connect(self._show_documents)
@@ -138,6 +152,11 @@ class LibraryPage(QWidget):
     def set_folders(self, folders: Sequence[WatchedFolder]) -> None:
         self.folders.set_folders(folders)
         self._show()
+
+    def set_embedding(self, progress: EmbeddingProgress) -> None:
+        """How many passages are found by their meaning, until all of them are."""
+        self.meaning.setText(embedding_sentence(progress))
+        self.meaning.setVisible(progress.n_done < progress.n_blocks)
 
     def set_warmth(self, warmth: Sequence[DocumentWarmth]) -> None:
         self._model.set_warmth({one.document_id: one for one in warmth})

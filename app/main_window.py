@@ -39,6 +39,7 @@ from core.types import (
     ConversationInfo,
     ConversationLoaded,
     ConversationsChanged,
+    EmbeddingProgress,
     EngineFailed,
     EngineReady,
     Event,
@@ -167,6 +168,7 @@ class MainWindow(QMainWindow):
                 self._engine_failed(event)
             case (
                 IngestProgress()
+                | EmbeddingProgress()
                 | LibraryChanged()
                 | CollectionsChanged()
                 | WarmthChanged()
@@ -335,8 +337,11 @@ class MainWindow(QMainWindow):
         self._bridge.use_model(path)
 
     def _change_settings(self, settings: Settings) -> None:
+        before = self._settings
         self._save(settings)
         self._theme.set_settings(settings)
+        if (before.find_by_meaning, before.embedder) != (settings.find_by_meaning, settings.embedder):
+            self._bridge.find_by_meaning(settings)
 
     def _save(self, settings: Settings) -> None:
         self._settings = self.controller.settings = settings

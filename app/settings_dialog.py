@@ -20,6 +20,7 @@ from core.types import ModelInfo
 
 _THEMES = (("As the system", "system"), ("Light", "light"), ("Dark", "dark"))
 _SCALES = ((90, 0.9), (100, 1.0), (115, 1.15), (130, 1.3), (150, 1.5), (200, 2.0))
+_MEANING = (("Automatically", "auto"), ("Always", "on"), ("Never", "off"))
 _LENGTHS = (("Short", 128), ("Medium", 256), ("Long", 512), ("Very long", 1024))
 
 
@@ -84,6 +85,18 @@ class SettingsDialog(QDialog):
         ):
             form.addRow(words, box)
             box.currentIndexChanged.connect(self._change)
+        self.meaning_box = self._box("Find by meaning", _MEANING, settings.find_by_meaning)
+        self.meaning_box.setToolTip("Find passages that mean the same in other words, too")
+        self.meaning_box.currentIndexChanged.connect(self._change)
+        self.embedder_name = ElidedLabel(theme, kind="muted", size=SMALL_PX)
+        other = TextButton(theme, "Choose…", tip="Choose a GGUF embedder, for example for other languages")
+        other.clicked.connect(self._choose_embedder)
+        row = QHBoxLayout()
+        row.addWidget(self.meaning_box, 1)
+        row.addWidget(other)
+        form.addRow("Find by meaning", row)
+        form.addRow("", self.embedder_name)
+        self._show_embedder()
         forget = TextButton(theme, "Forget what was read…", tip="Empty the cache, in memory and on disk")
         forget.clicked.connect(self._forget)
         row = QHBoxLayout()
@@ -132,8 +145,21 @@ class SettingsDialog(QDialog):
             theme=self.theme_box.currentData(),
             text_scale=self.scale_box.currentData(),
             answer_tokens=self.length_box.currentData(),
+            find_by_meaning=self.meaning_box.currentData(),
         )
         self.changed.emit(self._settings)
+
+    def _show_embedder(self) -> None:
+        path = self._settings.embedder
+        self.embedder_name.set_whole(f"With {Path(path).name}" if path else "With the embedder for English")
+        self.embedder_name.setToolTip(path)
+
+    def _choose_embedder(self) -> None:
+        path = choose_model(self)
+        if path is not None:
+            self._settings = self._settings.with_(embedder=str(path))
+            self._show_embedder()
+            self.changed.emit(self._settings)
 
     def _forget(self) -> None:
         explanation = (

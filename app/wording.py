@@ -12,6 +12,7 @@ from core.types import (
     CollectionInfo,
     DocumentInfo,
     DocumentWarmth,
+    EmbeddingProgress,
     IngestProgress,
     PrefillProgress,
     RequestMetrics,
@@ -197,6 +198,15 @@ def collection_rules(info: CollectionInfo) -> str:
         ("kept warm", info.keep_warm),
     )
     return " · ".join(words for words, holds in rules if holds)
+
+
+def embedding_sentence(progress: EmbeddingProgress) -> str:
+    """``1,200 of 7,768 passages are found by their meaning, too · about 12 min left``."""
+    words = f"{progress.n_done:,} of {progress.n_blocks:,} passages are found by their meaning, too"
+    if progress.blocks_per_s <= 0:
+        return words
+    left_s = (progress.n_blocks - progress.n_done) / progress.blocks_per_s
+    return f"{words} · {about(left_s)} left"
 
 
 def ingest_sentence(progress: IngestProgress) -> str:

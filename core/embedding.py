@@ -18,6 +18,7 @@ from core.config import Settings
 from core.engine.model_files import embedded_embedder, total_memory
 from core.errors import Cancelled, SlipstreamError
 from core.store.database import Database
+from core.store.vectors import VectorStore
 from core.types import EmbeddingProgress
 from core.worker import Worker
 
@@ -53,6 +54,22 @@ class Embedding:
         self._queued = threading.Event()
         self._told_s = 0.0
         self._worker = Worker("embedding", data_dir, report)
+        self._start(settings)
+
+    def change(self, settings: Settings) -> None:
+        """Use another embedder, or none. To be called once every ``Meaning`` of the old one is closed."""
+        old, self._embedder = self._embedder, None  # what is being embedded with it ends by that
+        self._worker.put(lambda: self._drop(old))
+        self._start(settings)
+
+    def _drop(self, embedder: "Embedder | None") -> None:
+        if self._context is not None:
+            self._context.close()
+            self._context = None
+        if embedder is not None:
+            embedder.close()
+
+    def _start(self, settings: Settings) -> None:
         if (path := _wanted(settings)) is not None:
             self._worker.put(lambda: self._load(path))
             self.wake()
@@ -76,27 +93,27 @@ class Embedding:
         self._closing.set()
         self._worker.stop()
         self._worker.join()
-        if self._context is not None:
-            self._context.close()
-        if self._embedder is not None:
-            self._embedder.close()
+        self._drop(self._embedder)
 
     def _load(self, path: Path) -> None:
         jit.ensure_compiled(self._closing)
         if not self._closing.is_set():
             from core.engine.embedder import Embedder
 
-            self._embedder = Embedder(path)
+            embedder = Embedder(path)
+            VectorStore(self._worker.db, embedder.id, embedder.n_dims).forget_others()
+            self._embedder = embedder
 
     def _run(self) -> None:
         self._queued.clear()
-        if self._embedder is None or self._closing.is_set():
+        embedder = self._embedder
+        if embedder is None or self._closing.is_set():
             return
         from core.engine.embedder import EmbedderContext
         from core.retrieval.meaning import embed_missing
 
         if self._context is None:
-            self._context = EmbedderContext(self._embedder, max(1, (os.cpu_count() or 2) // 2))
+            self._context = EmbedderContext(embedder, max(1, (os.cpu_count() or 2) // 2))
         started = time.monotonic()
         n_before: int | None = None
         rested_s = 0.0
@@ -104,10 +121,10 @@ class Embedding:
         def wait() -> None:
             nonlocal rested_s
             begun = time.monotonic()
-            while self._rests() and not self._closing.wait(_REST_S):
+            while self._rests() and self._embedder is embedder and not self._closing.wait(_REST_S):
                 pass
             rested_s += time.monotonic() - begun
-            if self._closing.is_set():
+            if self._closing.is_set() or self._embedder is not embedder:
                 raise Cancelled
 
         def progress(n_done: int, n_blocks: int) -> None:
@@ -122,7 +139,7 @@ class Embedding:
             self._tell(EmbeddingProgress(n_done, n_blocks, rate))
 
         try:
-            embed_missing(self._embedder, self._context, self._worker.db, wait=wait, progress=progress)
+            embed_missing(embedder, self._context, self._worker.db, wait=wait, progress=progress)
         except Cancelled:
             _log.debug("embedding was stopped")
 

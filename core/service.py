@@ -615,6 +615,15 @@ class Service:
         """Load another GGUF: EngineReady or EngineFailed; the old one stays in use if it fails."""
         self._urgent(lambda: self._load(str(path)))
 
+    def find_by_meaning(self, settings: Settings) -> None:
+        """Use the embedder that ``settings`` name, or none: EmbeddingProgress …, or a Notice."""
+
+        def change() -> None:
+            self._close_meaning()
+            self._embedding.change(settings)
+
+        self._retrieval.put(change)
+
     def _load(self, wanted: str) -> None:
         """On the engine thread. A file that cannot be loaded is refused before the old model goes."""
         jit.ensure_compiled(self._closing)

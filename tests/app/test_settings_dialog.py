@@ -55,3 +55,14 @@ def test_forgetting_is_asked_about_first(theme, qtbot, monkeypatch):
     monkeypatch.setattr("app.settings_dialog.confirm", lambda *_: True)
     button.click()
     assert forgotten == [True]
+
+
+def test_finding_by_meaning_is_switched_and_takes_another_embedder(dialog, qtbot, monkeypatch):
+    assert "English" in dialog.embedder_name.toolTip() or "English" in dialog.embedder_name.text()
+    with qtbot.waitSignal(dialog.changed) as blocker:
+        dialog.meaning_box.setCurrentIndex(2)
+    assert blocker.args[0].find_by_meaning == "off"
+    monkeypatch.setattr(settings_dialog.QFileDialog, "getOpenFileName", lambda *_: ("/m/e5.gguf", ""))
+    with qtbot.waitSignal(dialog.changed) as blocker:
+        dialog._choose_embedder()
+    assert blocker.args[0].embedder == "/m/e5.gguf"

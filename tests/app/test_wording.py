@@ -8,6 +8,7 @@ from core.types import (
     AnswerSentence,
     CollectionInfo,
     DocumentWarmth,
+    EmbeddingProgress,
     IngestProgress,
     MissReason,
     RequestMetrics,
@@ -164,3 +165,12 @@ def test_a_watched_folder_in_a_few_words():
     assert wording.watched_sentence([there]) == "1 folder is kept up to date"
     assert wording.watched_sentence([gone]) == "1 folder is kept up to date · it is not there now"
     assert wording.watched_sentence([there, gone]) == "2 folders are kept up to date · 1 is not there now"
+
+
+def test_how_much_is_found_by_meaning():
+    assert (
+        wording.embedding_sentence(EmbeddingProgress(0, 50, 0.0))
+        == "0 of 50 passages are found by their meaning, too"
+    )
+    sentence = wording.embedding_sentence(EmbeddingProgress(1200, 7768, 8.0))
+    assert sentence.startswith("1,200 of 7,768 passages are found by their meaning, too · about 14 min")

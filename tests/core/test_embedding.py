@@ -128,3 +128,21 @@ def test_a_file_that_is_no_embedder_is_reported_and_words_still_work(data_dir, t
     with open_database(data_dir) as db:
         assert embedding.meaning(db) is None
     embedding.close()
+
+
+def test_another_embedder_takes_over_at_once_and_drops_what_the_first_made(data_dir, tiny_embedder, tmp_path):
+    listener = Listener()
+    embedding = open_embedding(data_dir, listener, tiny_embedder)
+    wait_for(lambda: n_vectors(data_dir) > 0)  # it is in the middle
+    other = tmp_path / "e5.gguf"
+    other.write_bytes(tiny_embedder.read_bytes() + bytes(32))
+    listener.done.clear()
+    embedding.change(Settings(embedder=str(other)))
+    assert listener.done.wait(60)
+    with open_database(data_dir) as db:
+        assert db.row("SELECT count(DISTINCT embedder_id) FROM block_vectors") == (1,)
+    embedding.change(Settings(find_by_meaning="off"))
+    with open_database(data_dir) as db:
+        assert embedding.meaning(db) is None
+    embedding.close()
+    assert listener.errors == []
