@@ -8,6 +8,7 @@ through the same function. Accents, vowel marks, case and width are folded on bo
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 _CJK = (
     "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -210,6 +211,7 @@ def _full_stop_ends_sentence(text: str, dot: int, end: int) -> bool:
     )
 
 
+@lru_cache(maxsize=1 << 16)  # the words of a language come again and again
 def stem(term: str) -> str:
     """English endings cut off, crudely: enough to see that ``causes`` and ``caused`` are one word."""
     if len(term) < 5 or not term.isascii():
@@ -219,23 +221,6 @@ def stem(term: str) -> str:
             term = term[: -len(ending)]
             break
     return term.removesuffix("e").removesuffix("y") if len(term) > 4 else term
-
-
-def other_number(term: str) -> str:
-    """The plural of an English singular or the other way round, by rule; empty where no rule fits."""
-    if len(term) < 3 or not (term.isascii() and term.isalpha()):
-        return ""
-    if term.endswith("ies"):
-        return term[:-3] + "y"
-    if term.endswith(("sses", "xes", "ches", "shes")):
-        return term[:-2]
-    if term.endswith(("ss", "x", "ch", "sh")):
-        return term + "es"
-    if term.endswith("s"):
-        return term[:-1]
-    if term.endswith("y") and term[-2] not in "aeiou":
-        return term[:-1] + "ies"
-    return term + "s"
 
 
 def _is_heading(text: str, start: int, end: int) -> bool:

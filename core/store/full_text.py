@@ -21,7 +21,7 @@ _ROWS_PER_QUERY = 20_000
 
 def stems(text: str) -> list[str]:
     """The terms of a text as they are indexed and looked for."""
-    return [stem(term) for term in terms(text)]
+    return list(map(stem, terms(text)))
 
 
 def insert(db: Database, blocks: Iterable[tuple[int, str]]) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text import STOPWORDS, best_sentence, content_terms, fold, other_number, sentences, stem, terms
+from core.text import STOPWORDS, best_sentence, content_terms, fold, sentences, stem, terms
 
 
 @pytest.mark.parametrize(
@@ -134,21 +134,6 @@ def test_a_heading_is_not_the_best_sentence_but_speaks_for_those_below_it():
         text[slice(*best_sentence(text, ["rent", "deposit"]))] == "Pay 900 euro as deposit on the first day."
     )
     assert text[slice(*best_sentence(text, ["pets"]))] in ("# Pets", "Ask first.")
-
-
-def test_other_number():
-    pairs = {
-        "dog": "dogs",
-        "party": "parties",
-        "box": "boxes",
-        "class": "classes",
-        "day": "days",
-        "church": "churches",
-    }
-    for one, many in pairs.items():
-        assert other_number(one) == many
-        assert other_number(many) == one
-    assert other_number("模型") == other_number("e4") == other_number("is") == ""
 
 
 def test_hard_wrapped_prose_is_not_cut_at_its_line_ends():
