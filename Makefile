@@ -9,12 +9,13 @@ BACKEND = auto
 BIN = .venv/bin
 SETUP = $(PYTHON) packaging/bootstrap.py --backend $(BACKEND)
 
-.PHONY: help run test setup-dev check bundle bench clean
+.PHONY: help run test setup-dev check ocr bundle bench clean
 
 help:
 	@echo "make run     set up and open Slipstream"
 	@echo "make test    set up, check the code, run the tests (no screen needed)"
 	@echo "make check   formatting, lint, types and import contracts only"
+	@echo "make ocr     add text recognition for scans and pictures (330 MB)"
 	@echo "make bench   what the cache saves on this machine; run it alone"
 	@echo "make bundle  a folder that runs without Python, in dist/slipstream (Linux)"
 	@echo "make clean   remove build products; .venv stays, for llama.cpp took long to compile"
@@ -34,6 +35,9 @@ check: setup-dev
 
 test: check
 	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest
+
+ocr:
+	@$(SETUP) --window --extras ocr
 
 bench: setup-dev
 	@$(BIN)/slipstream bench ask assets/samples --questions assets/questions.txt
