@@ -52,6 +52,8 @@ class Settings:
     """Whether passages are also found by meaning: ``on``, ``off``, or ``auto``: not on weak machines."""
     embedder: str = ""
     """Path of a GGUF embedder, for other languages than English; empty for the embedded one."""
+    prefer_cached: float = 0.0
+    """A cached passage is taken before one that is better by less than this share of its score; 0: never."""
     passage_tokens: int = 2048
     """Budget for the passages of one question, in tokens."""
     kv_type: str = "f16"
@@ -81,6 +83,7 @@ class Settings:
             "answer_tokens": (1, 1 << 16),
             "passages": (0, 200),
             "passage_tokens": (0, 1 << 20),
+            "prefer_cached": (0.0, 1.0),
             "ram_cache_mb": (-1, 1 << 30),
             "ssd_cache_mb": (-1, 1 << 30),
             "ssd_daily_write_mb": (0, 1 << 30),

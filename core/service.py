@@ -124,6 +124,8 @@ class Service:
         self._embedding = Embedding(
             data_dir, settings, rests=self._is_asked, tell=self._emit, report=self._notice
         )
+        self._cached: frozenset[str] = frozenset()
+        """Blocks that the cache held after the last answer; empty unless they are to be preferred."""
         self._searcher: Searcher | None = None
         self._meaning: Meaning | None = None
         self._reading = ReadingQueue(
@@ -185,6 +187,8 @@ class Service:
             limit=self._settings.passages,
             token_budget=self._settings.passage_tokens,
             history=history,
+            cached=self._cached,
+            cache_margin=self._settings.prefer_cached,
         )
         with self._tickets_lock:
             self._found[ticket.number] = context
@@ -218,6 +222,8 @@ class Service:
         ):
             self._emit(event)
             if isinstance(event, AnswerDone):
+                if self._settings.prefer_cached:
+                    self._cached = frozenset(self._bench.cache.block_ids())
                 self.request_conversations()
                 self._engine.put(partial(self._settle, event.conversation_id))
         return True

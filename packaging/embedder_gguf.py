@@ -99,7 +99,6 @@ def describe(writer: Any, config: dict[str, Any], pieces: list[str]) -> None:
     writer.add_uint32("tokenizer.ggml.cls_token_id", numbers["[CLS]"])
     writer.add_bos_token_id(numbers["[CLS]"])
     writer.add_sep_token_id(numbers["[SEP]"])
-    writer.add_eos_token_id(numbers["[SEP]"])
     writer.add_mask_token_id(numbers["[MASK]"])
     writer.add_pad_token_id(numbers["[PAD]"])
 

@@ -58,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--blocks", type=int, default=0, metavar="N", help="fill the library up to N blocks with made-up text"
     )
     retrieval.add_argument(
+        "--prefer-cached",
+        type=float,
+        metavar="M",
+        help="whole contexts, in which a passage seen before is preferred within this margin",
+    )
+    retrieval.add_argument("--emit", metavar="FILE", help="write these contexts as a trace for bench reuse")
+    retrieval.add_argument(
         "--keep", metavar="DIR", help="keep the library and its vectors there, for the next run"
     )
     retrieval.add_argument("--json", action="store_true")

@@ -48,6 +48,8 @@ def _measure(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any
             limit=arguments.limit,
             n_blocks=arguments.blocks,
             keep=Path(arguments.keep) if arguments.keep else None,
+            prefer_cached=arguments.prefer_cached,
+            emit=Path(arguments.emit) if arguments.emit else None,
         )
     if arguments.bench == "index":
         from core.bench import index

@@ -6,9 +6,10 @@ was marked in.
 """
 
 import contextlib
+import json
 import tempfile
 import time
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ from core.store.database import Database, open_database
 from core.store.documents import DocumentStore, NewDocument
 from core.types import Scope, rendered
 
+_KEPT_BLOCKS = 500
+"""So many passages count as cached, the last ones used."""
 _GAP = 4
 """White space of so many characters between two blocks is not missed."""
 
@@ -61,6 +64,8 @@ def measure(
     limit: int,
     n_blocks: int,
     keep: Path | None,
+    prefer_cached: float | None = None,
+    emit: Path | None = None,
 ) -> dict[str, Any]:
     """Evidence recall within ``budget`` tokens of the model in ``settings``, mean reciprocal rank, times.
 
@@ -87,7 +92,10 @@ def measure(
             result |= speed
         sizes = _TokenCounts(settings)
         stack.callback(sizes.close)
-        return result | _recall(Searcher(db, meaning), db, asked, sizes, budget, settings)
+        searcher = Searcher(db, meaning)
+        if prefer_cached is not None:
+            return result | _contexts(searcher, db, asked, settings, prefer_cached, emit)
+        return result | _recall(searcher, db, asked, sizes, budget, settings)
 
 
 def _recall(
@@ -117,6 +125,52 @@ def _recall(
         "query_ms_p50": float(np.percentile(spent_ms, 50)),
         "query_ms_p95": float(np.percentile(spent_ms, 95)),
         "blocks": len(places),
+    }
+
+
+def _contexts(
+    searcher: Searcher,
+    db: Database,
+    asked: Sequence[_Asked],
+    settings: Settings,
+    margin: float,
+    emit: Path | None,
+) -> dict[str, Any]:
+    """Contexts as the program makes them, a passage of the last questions preferred within ``margin``."""
+    places = _places(db)
+    seen: OrderedDict[str, None] = OrderedDict()
+    n_found = n_seen = n_taken = 0
+    lines = []
+    for one in asked:
+        context = searcher.search(
+            one.text,
+            scope=one.scope,
+            limit=settings.passages,
+            token_budget=settings.passage_tokens,
+            cached=seen.keys(),
+            cache_margin=margin,
+        )
+        ids = [passage.block.id for passage in context.passages]
+        spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for id_ in ids:
+            n_seen += id_ in seen
+            for document_id, start, end in places[id_]:
+                spans[document_id].append((start, end))
+        n_found += any(_holds(spans[evidence.document_id], evidence) for evidence in one.evidence)
+        n_taken += len(ids)
+        for id_ in ids:
+            seen.pop(id_, None)
+            seen[id_] = None
+        while len(seen) > _KEPT_BLOCKS:
+            seen.popitem(last=False)
+        lines.append(json.dumps({"blocks": ids}) + "\n")
+    if emit is not None:
+        emit.write_text("".join(lines), encoding="utf-8")
+    return {
+        "prefer_cached": margin,
+        "n": len(asked),
+        "evidence_recall": n_found / len(asked),
+        "passages_seen_before": n_seen / max(1, n_taken),
     }
 
 
