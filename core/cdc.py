@@ -172,7 +172,7 @@ def _end_pieces(
 
 
 @kernel("i8[:, ::1](u4[::1], i2[::1], i8[::1])")
-def _cut(text: Text, table: Info, limits: Wide) -> Wide:
+def cut(text: Text, table: Info, limits: Wide) -> Wide:
     """Ends of the pieces, and the weight of all text up to there: int64 ``(1 + n_pieces, 2)``, the first
     row 0.
     """
@@ -284,7 +284,7 @@ def _limits(least: int, wanted: int, most: int, hashed_in_prose: int) -> Wide:
 
 _BLOCKS = _limits(MIN_TOKENS, WANTED_TOKENS, MAX_TOKENS, hashed_in_prose=_HASHED)
 # None wanted larger, and little hashed: the fewer edits near a cut move it.
-_SUB_BLOCKS = _limits(SUB_MIN_TOKENS, SUB_MIN_TOKENS, SUB_MAX_TOKENS, hashed_in_prose=8)
+SUB_BLOCKS = _limits(SUB_MIN_TOKENS, SUB_MIN_TOKENS, SUB_MAX_TOKENS, hashed_in_prose=8)
 
 
 def boundaries(text: str) -> Wide:
@@ -294,14 +294,14 @@ def boundaries(text: str) -> Wide:
     Every block but the last holds 128 to 512 tokens by ``estimate_tokens``. White space belongs to the
     block before it.
     """
-    return _cut(_code_points(text), INFO, _BLOCKS)[1:, 0].copy()
+    return cut(code_points(text), INFO, _BLOCKS)[1:, 0].copy()
 
 
 def pieces(text: str) -> tuple[Wide, Wide]:
     """What ``boundaries`` gives, and ``estimate_tokens`` of every block stripped, int64."""
-    code_points = _code_points(text)
-    cut = _cut(code_points, INFO, _BLOCKS)
-    return cut[1:, 0].copy(), -(-_visible_weights(code_points, INFO, cut) // 1000)
+    characters = code_points(text)
+    found = cut(characters, INFO, _BLOCKS)
+    return found[1:, 0].copy(), -(-_visible_weights(characters, INFO, found) // 1000)
 
 
 def sub_boundaries(text: str) -> Wide:
@@ -310,15 +310,15 @@ def sub_boundaries(text: str) -> Wide:
     They are raw text: white space and numbers count when two are compared. An edit changes the sub-block
     that it falls into and now and then the next; text without newlines is cut like any other.
     """
-    return _cut(_code_points(text), INFO, _SUB_BLOCKS)[1:, 0].copy()
+    return cut(code_points(text), INFO, SUB_BLOCKS)[1:, 0].copy()
 
 
 def estimate_tokens(text: str) -> int:
     """About how many tokens a text has in a model's vocabulary, by script."""
-    return -(-weigh(_code_points(text), INFO) // 1000)
+    return -(-weigh(code_points(text), INFO) // 1000)
 
 
-def _code_points(text: str) -> Text:
+def code_points(text: str) -> Text:
     # NumPy copies them at several times the speed of encoding as UTF-32, half surrogate pairs included: they
     # are no characters, but a file name or a broken PDF can hold them.
     return np.array(text, dtype=f"U{len(text) or 1}").reshape(1).view(np.uint32)[: len(text)]

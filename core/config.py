@@ -56,6 +56,14 @@ class Settings:
     """A cached passage is taken before one that is better by less than this share of its score; 0: never."""
     passage_tokens: int = 2048
     """Budget for the passages of one question, in tokens."""
+    dedup: str = "blocks"
+    """What a prompt does not repeat: ``blocks`` it holds, also ``content`` of other blocks; or ``off``.
+
+    ``auto`` decides for each question whether passages are moved and shortened, by what that saves and risks.
+    """
+    first_word_s: float = 0.0
+    """Seconds after which an answer should begin: passages that would take longer to read are left out, the
+    least relevant first. 0: no limit."""
     kv_type: str = "f16"
     """How the KV cache is kept: ``f16``, or ``q8_0`` for half the memory at slower prefill."""
     idle_work: bool = True
@@ -82,6 +90,7 @@ class Settings:
             "n_gpu_layers": (-1, 10_000),
             "answer_tokens": (1, 1 << 16),
             "passages": (0, 200),
+            "first_word_s": (0.0, 3600.0),
             "passage_tokens": (0, 1 << 20),
             "prefer_cached": (0.0, 1.0),
             "ram_cache_mb": (-1, 1 << 30),
@@ -98,6 +107,10 @@ class Settings:
                 raise SettingsError(f"The setting {name} is {value}; it must be between {low} and {high}.")
         if self.kv_type not in ("f16", "q8_0"):
             raise SettingsError(f"The setting kv_type is {self.kv_type!r}; it must be f16 or q8_0.")
+        if self.dedup not in ("auto", "blocks", "content", "off"):
+            raise SettingsError(
+                f"The setting dedup is {self.dedup!r}; it must be auto, blocks, content or off."
+            )
         if self.find_by_meaning not in ("auto", "on", "off"):
             raise SettingsError(
                 f"The setting find_by_meaning is {self.find_by_meaning!r}; it must be auto, on or off."

@@ -1,17 +1,23 @@
 """A question's prompt: what stands before it, what it adds, and that it fits the model's context."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from core import plan as planning
 from core.errors import KnownError, PromptTooLong
 from core.metrics import count, seconds
 from core.prompt import end_key, lay_out
-from core.types import CachePlace, Context, Passage, Prompt, Question, Scope, Segment, SegmentKind
+from core.types import Block, CachePlace, Context, Passage, Prompt, Question, Scope, Segment, SegmentKind
 from core.workbench import Workbench
 
 _WHOLE_SHARE = 0.75
 """Of the model's context, so much may be documents read whole: the rest is for the turns."""
+_SHARE_OF_TIME = 0.8
+"""Of the time until the first word, so much may be prefill: the rest restores what is cached."""
+_ANNOTATION = 96
+"""Tokens of an annotation, about."""
 
 
 @dataclass(slots=True)
@@ -44,11 +50,11 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     limit = bench.engine.n_ctx - question.max_tokens
     ask = n_tokens(bench.writer.ask("", question.text))
     segments = bench.segments_of([passage.block for passage in context.passages])
-    held = {segment.block_id for segment in branch if segment.block_id}
+    held = _held(bench, branch)
     wanted = sum(len(segment.tokens) for id_, segment in segments.items() if id_ not in held)
     if n_tokens(*branch) + ask + min(wanted, limit // 3) > limit and question.conversation_id is not None:
         branch = _compacted(bench, question.conversation_id, limit // 2 - ask)
-        held = set()
+        held = {}
         is_new_branch = True
         notes = ["Earlier passages and turns were set aside to make room."]
     fixed = n_tokens(*branch)
@@ -66,11 +72,15 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     after = end_key(branch, root)
     room = limit - fixed - ask
     next_ones = tuple(_elements(bench, other) for other in waiting)
+    around = _surroundings(bench, branch) if bench.dedup in ("content", "auto") else None
+    fresh = _fresh_room(bench, branch, root, ask)
     while True:
-        request = planning.PlanRequest(context, segments, held, after, room, waiting=next_ones)
-        plan = planning.make(request, bench.index, bench.order_of(place.namespace))
+        request = planning.PlanRequest(
+            context, segments, held, after, room, waiting=next_ones, fresh_room=fresh, around=around
+        )
+        plan, reasons = _plan(bench, question, request, place.namespace)
         added = (
-            *(segments[block.id] for block in plan.blocks),
+            *plan.segments,
             bench.writer.ask(plan.annotation, question.text),
         )
         over = fixed + n_tokens(*added) - limit
@@ -80,8 +90,92 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             added = (bench.writer.ask("", question.text),)
             break
         room -= over
-    made = Draft(plan, branch, added, lay_out((*branch, *added), root), place, is_new_branch, notes=notes)
-    return _whole(bench, question, context, made, limit) or made
+    prompt = lay_out((*branch, *added), root)
+    made = Draft(plan, branch, added, prompt, place, is_new_branch, notes=notes, reasons=reasons)
+    whole = _whole(bench, question, context, made, limit)
+    if whole is not None and (fresh is None or _cost(bench, whole).n_missing <= fresh):
+        return whole
+    if plan.n_over_time:
+        left_out = count(plan.n_over_time, "passage")
+        made.notes.append(f"{left_out} left out, so that the answer begins within {bench.first_word_s:g} s.")
+    return made
+
+
+def _plan(
+    bench: Workbench, question: Question, request: planning.PlanRequest, namespace: str
+) -> tuple[planning.Plan, list[str]]:
+    """The plan of a question, and why it is so. Under ``auto`` the policy may take back what it does."""
+    statistics = bench.order_of(namespace)
+    plan = planning.make(request, bench.index, statistics)
+    if bench.dedup != "auto" or not plan.blocks:
+        return plan, []
+    ids = [block.id for block in plan.blocks]
+    best = next((passage.block.id for passage in plan.passages if passage.block.id in ids), ids[0])
+    kinds = (planning.kind_of(block.text) for block in plan.blocks) if plan.moved else ()
+    decision = planning.decide(
+        planning.Prospect(
+            question=question.text,
+            n_aligned_tokens=plan.match.weight if plan.moved else 0,
+            n_shortened_tokens=plan.n_shortened_tokens,
+            prefill_token_s=bench.cache.rates.prefill_token_s.value or 0.0,
+            best_moved_by=ids.index(best),
+            n_parameters=bench.info.n_params,
+            ordered_content=next((kind for kind in kinds if kind), ""),
+        )
+    )
+    aligns = decision.way.aligns or not plan.moved
+    shortens = decision.way.shortens or not plan.n_shortened
+    if not (aligns and shortens):
+        around = request.around if shortens else None
+        plan = planning.make(replace(request, align=aligns, around=around), bench.index, statistics)
+    return plan, [decision.reason]
+
+
+def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: int) -> int | None:
+    """Tokens of passages that can be read before the first word is due; None where there is no such time.
+
+    Nor where this machine's rate is not known yet. What else must be read is taken off: the question, its
+    annotation, and the last answer where it was not read again.
+    """
+    rate = bench.cache.rates.prefill_token_s.value
+    if not bench.first_word_s or rate is None:
+        return None
+    prompt = lay_out(branch, root)
+    located = len(bench.cache.locate(prompt))
+    pending = sum(len(chunk.tokens) for chunk in prompt.chunks[located:])
+    return max(0, int(_SHARE_OF_TIME * bench.first_word_s / rate) - pending - ask - _ANNOTATION)
+
+
+def _held(bench: Workbench, branch: Sequence[Segment]) -> dict[str, None]:
+    """Ids of the blocks that stand in a branch, in its order; none where nothing is to be referenced."""
+    if bench.dedup == "off":
+        return {}
+    return dict.fromkeys(segment.block_id for segment in branch if segment.block_id)
+
+
+def _surroundings(bench: Workbench, branch: Sequence[Segment]) -> planning.Surroundings:
+    """What the new blocks may refer to: the blocks of the branch that stand there whole.
+
+    Of one that stands there shortened, or whose text is not known any more, nothing is said to be there.
+    """
+    standing = {segment.block_id: segment for segment in branch if segment.block_id}
+    texts = bench.documents.texts(list(standing)) if standing else {}
+    blocks = [Block(id_, texts[id_]) for id_ in standing if id_ in texts]
+    whole = bench.segments_of(blocks)
+    held = [one for one in blocks if np.array_equal(whole[one.id].tokens, standing[one.id].tokens)]
+    labels = {one.label for one in blocks} - {one.label for one in held}
+    return planning.Surroundings(
+        held=tuple(held),
+        unclear=frozenset(labels),
+        segment_of=bench.shortened,
+        known=bench.known_shortened,
+        follow=lambda key, segment: _follow(bench, key, segment),
+    )
+
+
+def _follow(bench: Workbench, key: bytes, segment: Segment) -> tuple[bytes, bool]:
+    keys = [chunk.key for chunk in lay_out([segment], key).chunks]
+    return keys[-1], bench.cache.knows(keys)
 
 
 def _elements(bench: Workbench, context: Context) -> frozenset[int]:
@@ -171,14 +265,14 @@ def _whole_draft(
     bench: Workbench, question: Question, context: Context, base: Draft, scope: Sequence[Passage]
 ) -> Draft:
     segments = bench.segments_of([passage.block for passage in scope])
-    held = {segment.block_id for segment in base.branch if segment.block_id}
+    held = _held(bench, base.branch)
     place = bench.place_of(base.place, [*held, *segments], question.scope)
     root = bench.root_of(place.namespace)
     plan = planning.make_whole(
         planning.PlanRequest(context, segments, held, end_key(base.branch, root), 0), scope
     )
     added = (
-        *(segments[block.id] for block in plan.blocks),
+        *plan.segments,
         bench.writer.ask(plan.annotation, question.text),
     )
     prompt = lay_out((*base.branch, *added), root)
@@ -200,8 +294,9 @@ def _cost(bench: Workbench, made: Draft) -> planning.Cost:
 def explain(bench: Workbench, made: Draft) -> list[str]:
     """What alignment found, a sentence each; nothing where it had nothing to choose."""
     match, n_new = made.plan.match, len(made.plan.blocks)
+    shortened = _explain_shortened(made)
     if not match.order:
-        return []
+        return shortened
     rate = bench.cache.rates.prefill_token_s.value
     saves = f"{count(match.weight, 'token')}" + (f", about {seconds(match.weight * rate)}" if rate else "")
     come = "comes" if len(match.order) == 1 else "come"
@@ -212,7 +307,15 @@ def explain(bench: Workbench, made: Draft) -> list[str]:
         sentences.append(f"The next best path would have saved {count(match.runner_up, 'token')}.")
     if made.plan.moved:
         sentences.append("The passages were moved for it; their ranking stands behind them.")
-    return sentences
+    return sentences + shortened
+
+
+def _explain_shortened(made: Draft) -> list[str]:
+    plan = made.plan
+    if not plan.n_shortened:
+        return []
+    passages, saved = count(len(plan.blocks), "passage"), count(plan.n_shortened_tokens, "token")
+    return [f"{passages}, {plan.n_shortened} shortened: {saved} less, since their text stands further up."]
 
 
 def n_on_disk(bench: Workbench, prompt: Prompt, place: CachePlace) -> int:

@@ -31,6 +31,7 @@ KERNEL_MODULES = (
     "core.index.order_kernels",
     "core.engine.eviction_kernels",
     "core.plan.contextpilot_kernels",
+    "core.plan.dedup_kernels",
     "core.plan.forest_kernels",
     "core.plan.overlap_kernels",
     "core.retrieval.vector_kernels",

@@ -55,6 +55,10 @@ class PromptWriter:
     def block_tokens(self, block: Block) -> Tokens:
         return self._content(block.rendered)
 
+    def shortened(self, block_id: str, text: str) -> Segment:
+        """A block that holds references in place of some of its text: ``text`` is how it stands there."""
+        return Segment(SegmentKind.BLOCK, self._content(text), block_id)
+
     def block(self, block: Block, tokens: Tokens) -> Segment:
         return Segment(SegmentKind.BLOCK, tokens, block.id)
 

@@ -665,7 +665,14 @@ class Service:
         engine = LlamaEngine(path, self._settings, self._load_cancel)
         try:
             budget = cache_budgets(self._settings, self._data_dir, engine.memory_bytes).ram
-            return Workbench(engine, self._engine.db, ram_budget=budget, ssd=self._disk_tier())
+            return Workbench(
+                engine,
+                self._engine.db,
+                ram_budget=budget,
+                ssd=self._disk_tier(),
+                dedup=self._settings.dedup,
+                first_word_s=self._settings.first_word_s,
+            )
         except BaseException:
             engine.close()
             raise

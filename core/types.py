@@ -16,7 +16,7 @@ Tokens = NDArray[np.int32]
 """Token ids of one model's vocabulary, int32 ``(n,)``."""
 
 _CONSONANTS = "bdfghjklmnprstvz"
-_VOWELS = "aiou"
+_SYLLABLES = tuple(consonant + vowel for vowel in "aiou" for consonant in _CONSONANTS)
 
 
 def label_of(text: str) -> str:
@@ -26,15 +26,7 @@ def label_of(text: str) -> str:
     place, not on the file it was found in. Two blocks may share a label; ids never do.
     """
     bits = xxhash.xxh3_64_intdigest(text.encode()) & 0xFFFF
-    out = []
-    for index in range(5):
-        if index % 2 == 0:
-            out.append(_CONSONANTS[bits & 15])
-            bits >>= 4
-        else:
-            out.append(_VOWELS[bits & 3])
-            bits >>= 2
-    return "".join(out)
+    return _SYLLABLES[bits & 63] + _SYLLABLES[bits >> 6 & 63] + _CONSONANTS[bits >> 12]
 
 
 @dataclass(frozen=True, slots=True)

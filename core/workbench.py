@@ -11,7 +11,7 @@ from core.engine.rates import Rates
 from core.engine.ssd_tier import SsdTier
 from core.errors import StoreError
 from core.index import ContextIndex, OrderStatistics
-from core.plan import Plan
+from core.plan import Form, Plan
 from core.prompt import PromptWriter
 from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
@@ -29,6 +29,8 @@ _NO_TEMPLATE = (
 )
 _EVICTION, _RATES = "eviction", "rates:"
 _NOTHING = Scope()
+_MOST_SHORTENED = 512
+"""Forms of blocks whose tokens are remembered."""
 _QUESTIONS_PER_SAVE = 20
 """What was learned can be 3 MB: writing it after every question would wear the disk."""
 
@@ -37,9 +39,19 @@ class Workbench:
     """A model, its prefix cache and index, and the stores."""
 
     def __init__(
-        self, engine: Engine, db: Database, *, ram_budget: int = 0, ssd: SsdTier | None = None
+        self,
+        engine: Engine,
+        db: Database,
+        *,
+        ram_budget: int = 0,
+        ssd: SsdTier | None = None,
+        dedup: str = "blocks",
+        first_word_s: float = 0.0,
     ) -> None:
-        """``ram_budget`` in bytes; without ``ssd`` nothing outlives the program."""
+        """``ram_budget`` in bytes; without ``ssd`` nothing outlives the program.
+
+        ``dedup`` and ``first_word_s``: as in the settings.
+        """
         self.engine = engine
         self.db = db
         self.ram_budget = ram_budget
@@ -70,6 +82,9 @@ class Workbench:
         """What proved too large to be kept warm in this run."""
         self._tokens = TokenCache(db)
         self._fresh_tokens: dict[str, Tokens] = {}
+        self.dedup = dedup
+        self.first_word_s = first_word_s
+        self._shortened: dict[str, Segment] = {}
         used = {str(info.id) for info in self.collections.list() if info.apart}
         used |= self.conversations.namespaces()
         for namespace in self._learned.names(ORDER) - used - {""}:  # nobody can ask it any more
@@ -117,6 +132,7 @@ class Workbench:
     def forget_blocks(self, block_ids: Collection[str]) -> None:
         """Take blocks that are gone out of the cache, all tiers, and out of what was learned."""
         self.cache.forget(block_ids=block_ids)
+        self._shortened.clear()
         names = {int(block_id, 16) for block_id in block_ids}
         for namespace in {*self._orders, *self._learned.names(ORDER)}:
             self.order_of(namespace).forget(names)
@@ -127,6 +143,7 @@ class Workbench:
     def forget_everything(self) -> None:
         """Empty the cache in all tiers, of every model, and what was learned of what was asked."""
         self.cache.forget_everything()
+        self._shortened.clear()
         self._orders.clear()
         self._learned.delete_all(ORDER)
         self.unkeepable.clear()
@@ -147,6 +164,20 @@ class Workbench:
             if id_ not in known:
                 known[id_] = self._fresh_tokens[id_] = self.writer.block_tokens(block)
         return {id_: self.writer.block(block, known[id_]) for id_, block in wanted.items()}
+
+    def shortened(self, form: Form) -> Segment:
+        """A block's segment with references in it. Kept in memory only: its text depends on other blocks."""
+        text = form.rendered
+        segment = self._shortened.get(text)
+        if segment is None:
+            if len(self._shortened) >= _MOST_SHORTENED:
+                del self._shortened[next(iter(self._shortened))]
+            segment = self._shortened[text] = self.writer.shortened(form.block_id, text)
+        return segment
+
+    def known_shortened(self, form: Form) -> Segment | None:
+        """The same if it was tokenized before in this run, else None."""
+        return self._shortened.get(form.rendered)
 
     def keep_tokens(self) -> None:
         """Store what was tokenized since the last call; nobody waits for it, and losing it costs little."""

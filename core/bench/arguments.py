@@ -71,6 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files = benches.add_parser("files", help="real documents against what must come out of them")
     files.add_argument("path", metavar="DIR", help="documents and manifest.json")
     files.add_argument("--json", action="store_true")
+    dedup = benches.add_parser("dedup", help="what is saved where documents share text, and how fast")
+    dedup.add_argument(
+        "--data", required=True, metavar="DIR", help="templates/docs.jsonl.gz; also mtrag/ and traces/"
+    )
+    dedup.add_argument("--json", action="store_true")
     ask = benches.add_parser("ask", help="the same questions cold and with reuse, in pairs")
     ask.add_argument("paths", nargs="+", metavar="PATH")
     ask.add_argument("--questions", required=True, metavar="FILE", help="one question a line")

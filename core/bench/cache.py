@@ -222,7 +222,7 @@ def _bookkeeping() -> dict[str, float | int]:
         plan = make(request, index, order)
         planned = time.perf_counter() - started
         ask = Segment(SegmentKind.ASK, random.integers(0, 1000, _ASK, dtype=np.int32))
-        prompt = lay_out([head, *(segments[block.id] for block in plan.blocks), ask], root)
+        prompt = lay_out([head, *plan.segments, ask], root)
         started = time.perf_counter()
         cache.locate(prompt)
         for _ in cache.prefill(prompt, CancelFlag()):

@@ -51,6 +51,10 @@ def _measure(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any
             prefer_cached=arguments.prefer_cached,
             emit=Path(arguments.emit) if arguments.emit else None,
         )
+    if arguments.bench == "dedup":
+        from core.bench import dedup
+
+        return dedup.measure(Path(arguments.data), settings)
     if arguments.bench == "index":
         from core.bench import index
 

@@ -11,7 +11,7 @@ parents first when committing and deepest first when evicting: who follows them 
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -128,6 +128,10 @@ class PrefixCache:
         if self._ssd is None or len(self._tree.roots) > 1:
             return False  # what is kept apart must not show, whichever model read it
         return self._ssd.has_other_maker(block_id, self._tree.roots.keys())
+
+    def knows(self, keys: Iterable[bytes]) -> bool:
+        """Whether every chunk of these keys is cached in some tier."""
+        return all(self._tree.get(key) is not None for key in keys)
 
     def holds(self, prompt: Prompt) -> bool:
         """Whether every chunk has a snapshot."""

@@ -5,12 +5,18 @@ from collections.abc import Sequence
 from core.types import Passage
 
 _LONGEST_NAME = 60
+_SHORTENED = "Where a passage says [see …], the text named stands in that earlier passage."
+_WORTH_SAYING = 60
+"""Tokens that references must have saved before a sentence explains them: they speak for themselves."""
 
 
-def annotation(passages: Sequence[Passage], referenced: Sequence[Passage], *, moved: bool) -> str:
+def annotation(
+    passages: Sequence[Passage], referenced: Sequence[Passage], *, moved: bool, n_saved_tokens: int = 0
+) -> str:
     """Files of the passages, which of them stand further up, and their ranking if that is not their order.
 
-    ``passages``: new and referenced ones together, in relevance order. Empty text for no passages. File
+    ``passages``: new and referenced ones together, in relevance order. ``moved``: they do not stand in the
+    prompt in that order. ``n_saved_tokens``: by references within them. Empty text for no passages. File
     names are untrusted like all document text: one line each, shortened, tokenized without special tokens.
     """
     if not passages:
@@ -24,7 +30,9 @@ def annotation(passages: Sequence[Passage], referenced: Sequence[Passage], *, mo
     if referenced:
         labels = ", ".join(passage.block.label for passage in referenced)
         lines.append(f"Given earlier in this conversation: {labels}.")
-    if moved or referenced:
+    if n_saved_tokens >= _WORTH_SAYING:
+        lines.append(_SHORTENED)
+    if moved:
         lines.append("Most relevant first: " + " > ".join(passage.block.label for passage in passages) + ".")
     return "\n".join(lines)
 

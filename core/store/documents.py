@@ -222,6 +222,10 @@ class DocumentStore:
         rows = self._db.rows_in(sql, rowids)
         return {rowid: (id_, text, n_tokens) for rowid, id_, text, n_tokens in rows}
 
+    def texts(self, block_ids: Sequence[str]) -> dict[str, str]:
+        """Text of blocks by id; those that are gone are left out."""
+        return dict(self._db.rows_in("SELECT id, text FROM blocks WHERE id IN (?*)", block_ids))
+
     def rowids_in(self, scope: Scope) -> list[int]:
         """Rowids of the blocks of the documents in ``scope``."""
         inside, parameters = documents_in(scope)

@@ -265,6 +265,6 @@ def test_estimate_is_near_real_counts(text, tokens):
 
 
 def test_the_kernels_are_compiled_and_not_run_by_the_interpreter():
-    for kernel in (cdc._cut, cdc.weigh, cdc._visible_weights):
+    for kernel in (cdc.cut, cdc.weigh, cdc._visible_weights):
         assert len(kernel.nopython_signatures) == 1
         assert kernel.targetoptions["nogil"]

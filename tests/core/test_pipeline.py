@@ -154,14 +154,17 @@ def check_exact(bench, conversations, *, passages, budget, n_tokens):
     )
 
 
-@pytest.mark.parametrize(("kv_type", "n"), [("f16", 17), ("q8_0", 6)])
-def test_reuse_changes_nothing_cut_down_model(tiny_model, library, tmp_path, kv_type, n):
+@pytest.mark.parametrize(
+    ("kv_type", "n", "dedup"), [("f16", 17, "content"), ("q8_0", 6, "blocks"), ("q8_0", 6, "content")]
+)
+def test_reuse_changes_nothing_cut_down_model(tiny_model, library, tmp_path, kv_type, n, dedup):
     """All tiers on, memory so small that chunks are evicted all the time."""
     engine = LlamaEngine(tiny_model, Settings(n_ctx=4096, kv_type=kv_type))
     ssd = SsdTier(SnapshotStore(tmp_path, 20 << 20, 10**12, pytest.fail))
     try:
         with open_database(library) as db:
-            bench = Workbench(engine, db, ram_budget=(3 if kv_type == "f16" else 1) << 20, ssd=ssd)
+            budget = (3 if kv_type == "f16" else 1) << 20
+            bench = Workbench(engine, db, ram_budget=budget, ssd=ssd, dedup=dedup)
             bench.cache.rates.loading_pays = lambda *_: True  # two layers are computed faster than loaded
             tiers = check_exact(bench, CONVERSATIONS[:n], passages=3, budget=800, n_tokens=8)
             live, ram, ssd_tokens, prefilled = tiers

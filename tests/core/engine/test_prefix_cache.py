@@ -318,6 +318,15 @@ def run(cache, kinds):
     return list(cache.prefill(prompt_of(cache.root, kinds), CancelFlag()))
 
 
+def test_it_knows_which_chunks_are_cached():
+    cache = PrefixCache(FakeMemory(can_cut=True), b"root", lambda _: None, ram_budget=10**6)
+    run(cache, [1, 2, 0])
+    keys = [chunk.key for chunk in prompt_of(cache.root, [1, 2, 3]).chunks]
+    assert cache.knows(keys[:1])
+    assert not cache.knows(keys)
+    assert cache.knows([])
+
+
 def test_switching_between_conversations_restores_from_ram():
     memory = FakeMemory(can_cut=True)
     cache = PrefixCache(memory, b"root", lambda _: None, ram_budget=10**6)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.index import ContextIndex
-from core.plan import PlanRequest, make, make_whole
+from core.plan import PlanRequest, expand, make, make_whole
 from core.types import Block, Committed, Context, Passage, Place, Segment, SegmentKind
 
 ROOT = b"root"
@@ -26,7 +26,7 @@ def segment(passage, n):
 def request(numbers, held=(), room=10_000, size=lambda number: 20):
     passages = tuple(passage(number) for number in numbers)
     segments = {p.block.id: segment(p, size(n)) for p, n in zip(passages, numbers, strict=True)}
-    held_ids = {passage(number).block.id for number in held}
+    held_ids = tuple(passage(number).block.id for number in sorted(held))
     return PlanRequest(Context(passages, len(passages), 0.0), segments, held_ids, ROOT, room)
 
 
@@ -53,8 +53,8 @@ def test_a_plan_is_a_permutation_that_fits(asked, held, room, cached):
     blocks = [block.id for block in plan.blocks]
     references = [block.id for block in plan.references]
     assert len(blocks) == len(set(blocks))
-    assert not set(blocks) & ask.held
-    assert set(references) == {p.block.id for p in ask.context.passages} & ask.held
+    assert not set(blocks) & set(ask.held)
+    assert set(references) == {p.block.id for p in ask.context.passages} & set(ask.held)
     assert sum(len(ask.segments[id_].tokens) for id_ in blocks) <= room
     assert {p.block.id for p in plan.passages} == {*blocks, *references}
     assert plan.n_left_out == len({p.block.id for p in ask.context.passages}) - len(plan.passages)
@@ -93,6 +93,41 @@ def test_a_passage_that_does_not_fit_gives_way_to_smaller_ones_after_it():
     assert plan.n_left_out == 1
 
 
+def test_what_is_held_in_relevance_order_needs_no_ranking():
+    assert "Most relevant" not in make(request([1, 2, 3], held=[1, 2]), index_with()).annotation
+    moved = make(request([3, 1], held=[1]), index_with()).annotation
+    assert f"Most relevant first: {passage(3).block.label} > {passage(1).block.label}." in moved
+    assert make(request([]), index_with()).annotation == ""
+
+
+def test_a_block_found_twice_in_one_question_is_put_once():
+    plan = make(request([1, 2, 1]), index_with())
+    assert [block.text for block in plan.blocks] == [passage(1).block.text, passage(2).block.text]
+
+
+def test_one_question_plans_the_same_after_others():
+    index = index_with((4, 2))
+    first, other = request([1, 2, 4]), request([2, 3])
+    plan = make(first, index)
+    assert {passage.block.id for passage in make(other, index).passages} == {
+        passage(n).block.id for n in (2, 3)
+    }
+    assert make(first, index) == plan
+
+
+def test_ids_and_elements_of_64_bits_are_whole():
+    plan = make(request(range(9)), index_with())
+    assert any(name >= 1 << 63 for name in plan.considered.names)
+    assert [f"{name:016x}" for name in plan.considered.names] == [block.id for block in plan.blocks]
+
+
+def test_without_surroundings_blocks_stand_whole():
+    plan = make(request([1, 2, 3], held=[2]), index_with())
+    assert expand(plan.forms) == tuple(block.text for block in plan.blocks)
+    assert not plan.n_shortened
+    assert [segment.block_id for segment in plan.segments] == [block.id for block in plan.blocks]
+
+
 def test_inputs_are_not_changed():
     ask = request([3, 1, 2])
     before = replace(ask)
@@ -104,7 +139,7 @@ def test_file_names_are_one_short_line():
     named = passage(1)
     named = replace(named, places=(replace(named.place, title="a\nb " + "x" * 100),))
     segments = {named.block.id: segment(named, 5)}
-    plan = make(PlanRequest(Context((named,), 1, 0.0), segments, set(), ROOT, 100), index_with())
+    plan = make(PlanRequest(Context((named,), 1, 0.0), segments, (), ROOT, 100), index_with())
     assert "\n" not in plan.annotation
     assert len(plan.annotation) < 100
 

@@ -63,6 +63,14 @@ def test_a_new_version_keeps_its_id_and_drops_what_it_no_longer_holds(db, store)
     assert texts_with(db, ["added"]) == ["added"]
 
 
+def test_texts_of_blocks_that_are_still_there(store):
+    store.save(document("/a/one.txt", "first block", "second block"))
+    first, second = Block.of("first block"), Block.of("second block")
+    wanted = [second.id, "0" * 16, first.id]
+    assert store.texts(wanted) == {first.id: "first block", second.id: "second block"}
+    assert store.texts([]) == {}
+
+
 def test_pages(store):
     texts = ["page one", "also page one", "page two"]
     info = store.save(document("/a/x.pdf", *texts, page_starts=(0, 25)))

@@ -1,0 +1,91 @@
+"""The policy leaves alone what saves little or risks much, and says why."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.plan.policy import Prospect, Way, decide, kind_of, within_time
+
+GOOD = Prospect("Who is the landlord?", 900, 300, 0.006, 1, 7_000_000_000, "")
+
+
+def test_what_saves_seconds_at_no_risk_is_done():
+    decision = decide(GOOD)
+    assert decision.way is Way.ALIGN_AND_SHORTEN
+    assert "7.2 s" in decision.reason
+    assert decide(replace(GOOD, n_shortened_tokens=0)).way is Way.ALIGN
+
+
+def test_small_prompts_are_left_alone():
+    decision = decide(replace(GOOD, n_aligned_tokens=10, n_shortened_tokens=5))
+    assert decision.way is Way.EXACT
+    assert "too little" in decision.reason
+    assert "nothing" in decide(replace(GOOD, n_aligned_tokens=0, n_shortened_tokens=0)).reason
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"question": "What are the steps after the first wash?"}, "order"),
+        ({"question": "List all tenants."}, "all of something"),
+        ({"question": "首先要做什么？"}, "order"),
+        ({"ordered_content": "code"}, "code"),
+        ({"best_moved_by": 7}, "moved far"),
+        ({"n_parameters": 135_000_000}, "small"),
+    ],
+)
+def test_each_risk_asks_for_more(change, reason):
+    little = replace(GOOD, n_aligned_tokens=60, n_shortened_tokens=0)
+    assert decide(little).way is Way.ALIGN
+    risky = decide(replace(little, **change))
+    assert risky.way is Way.EXACT
+    assert reason in risky.reason
+    assert decide(replace(GOOD, n_shortened_tokens=0, **change)).way is Way.ALIGN
+
+
+def test_many_risks_are_too_many():
+    many = replace(GOOD, question="List all steps in order", ordered_content="steps", n_aligned_tokens=10**6)
+    assert decide(replace(many, n_shortened_tokens=0)).way is Way.EXACT
+
+
+@given(
+    st.integers(0, 5000),
+    st.integers(0, 5000),
+    st.sampled_from([0.0, 0.001, 0.01]),
+    st.integers(0, 9),
+    st.sampled_from([0, 135_000_000, 8_000_000_000]),
+    st.sampled_from(["", "code", "dates"]),
+)
+def test_saving_more_never_turns_it_off(aligned, shortened, rate, moved, size, kind):
+    prospect = Prospect("Who pays?", aligned, shortened, rate, moved, size, kind)
+    more = replace(prospect, n_aligned_tokens=aligned + 500, n_shortened_tokens=shortened + 500)
+    order = list(Way)
+    assert order.index(decide(prospect).way) <= order.index(decide(more).way)
+    assert decide(prospect).reason.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("def a():\n    return 1\n\n\nclass B:\n    x = 1\n", "code"),
+        ("1. Open the door.\n2. Fill in salt.\n3. Close it.", "steps"),
+        ("Ada: Hello.\nBob: Hello, Ada.\nAda: Shall we?", "dialogue"),
+        ("Paid on 3 May 2024, on 2024-06-03 and on 3.7.2024.", "dates"),
+        ("The tenant keeps the garden in good repair.", ""),
+    ],
+)
+def test_content_whose_order_matters_is_known(text, kind):
+    assert kind_of(text) == kind
+
+
+@given(st.lists(st.tuples(st.integers(1, 500), st.booleans()), max_size=12), st.integers(0, 1500))
+def test_cached_passages_ride_free_and_the_rest_keeps_to_the_time(passages, room):
+    sizes, free = [size for size, _ in passages], [is_free for _, is_free in passages]
+    taken = within_time(sizes, free, room)
+    assert list(taken) == sorted(set(taken))
+    assert {n for n, is_free in enumerate(free) if is_free} <= set(taken)
+    paid = sum(sizes[n] for n in taken if not free[n])
+    assert paid <= room or taken == (0,)
+    assert bool(taken) == bool(passages)
