@@ -79,6 +79,8 @@ def _cut_at_word(text: Text, table: Info, limits: Wide, start: int) -> tuple[int
     best, best_weight, best_hash = -1, 0, -1
     while place < end and weight <= most:
         info = int(table[text[place]])
+        if info & GAP == 0 and weight + (info & WEIGHT) > most:
+            break  # what goes over the limit is no place to cut at
         if before & ~info & GAP:
             found = hash_after(text, table, int(np.int64(place)), limits[_HASHED_IN_PROSE])
             if found > best_hash:
@@ -99,14 +101,12 @@ def _cut_at_character(text: Text, table: Info, limits: Wide, start: int) -> tupl
         c = text[index]
         info = int(table[c])
         if info & GAP == 0:
-            if limits[_LEAST] <= weight <= limits[_MOST] and not (
-                joins(c) or (index > 0 and text[index - 1] == 0x200D)
-            ):
+            if weight + (info & WEIGHT) > limits[_MOST]:
+                return (best, best_weight) if best >= 0 else (index, weight)  # nothing but joining ones
+            if weight >= limits[_LEAST] and not (joins(c) or (index > 0 and text[index - 1] == 0x200D)):
                 found = hash_after(text, table, index, limits[_HASHED_IN_PROSE])
                 if found > best_hash:
                     best, best_weight, best_hash = index, weight, found
-            if weight + (info & WEIGHT) > limits[_MOST]:
-                return (best, best_weight) if best >= 0 else (index, weight)  # nothing but joining ones
         weight += (info & WEIGHT) * (info & before & GAP == 0)
         before = info
     return len(text), weight
