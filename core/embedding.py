@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from core import jit
 from core.config import Settings
 from core.engine.model_files import embedded_embedder, total_memory
-from core.errors import Cancelled, SlipstreamError
+from core.errors import Cancelled, ModelError, SlipstreamError
 from core.store.database import Database
 from core.store.vectors import VectorStore
 from core.types import EmbeddingProgress
@@ -40,39 +40,41 @@ class Embedding:
         settings: Settings,
         *,
         rests: Callable[[], bool],
+        ready: Callable[[], None],
         tell: Callable[[EmbeddingProgress], None],
         report: Callable[[SlipstreamError], None],
     ) -> None:
-        """``rests`` says whether something more urgent is going on; ``tell`` and ``report`` are called on the
-        embedding thread.
+        """``rests`` says whether something more urgent is going on; ``ready`` is called once an embedder is
+        loaded. All four are called on the embedding thread.
         """
         self._rests = rests
+        self._ready = ready
         self._tell = tell
+        self._report = report
         self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._version = 0
+        """Counts what was wanted: what was begun for an earlier one ends."""
         self._embedder: Embedder | None = None
+        """The one in use; None while none is loaded, or another one is wanted."""
+        self._loaded: Embedder | None = None
         self._context: EmbedderContext | None = None
         self._queued = threading.Event()
         self._told_s = 0.0
         self._worker = Worker("embedding", data_dir, report)
-        self._start(settings)
+        self.change(settings)
 
     def change(self, settings: Settings) -> None:
-        """Use another embedder, or none. To be called once every ``Meaning`` of the old one is closed."""
-        old, self._embedder = self._embedder, None  # what is being embedded with it ends by that
-        self._worker.put(lambda: self._drop(old))
-        self._start(settings)
+        """Use the embedder that ``settings`` name, or none.
 
-    def _drop(self, embedder: "Embedder | None") -> None:
-        if self._context is not None:
-            self._context.close()
-            self._context = None
-        if embedder is not None:
-            embedder.close()
-
-    def _start(self, settings: Settings) -> None:
-        if (path := _wanted(settings)) is not None:
-            self._worker.put(lambda: self._load(path))
-            self.wake()
+        To be called once every ``Meaning`` of the one before is closed.
+        """
+        path = _wanted(settings)
+        with self._lock:
+            self._version += 1
+            version = self._version
+            self._embedder = None  # what is being embedded with it ends by that
+        self._worker.put(lambda: self._switch(path, version))
 
     def wake(self) -> None:
         """There may be blocks without vectors."""
@@ -81,28 +83,55 @@ class Embedding:
             self._worker.put(self._run)
 
     def meaning(self, db: Database) -> "Meaning | None":
-        """For the thread of ``db``; None as long as there is no embedder."""
-        if self._embedder is None:
+        """For the thread of ``db``; None as long as there is no embedder, or where it does not work."""
+        embedder = self._embedder
+        if embedder is None:
             return None
         from core.retrieval.meaning import Meaning
 
-        return Meaning(self._embedder, db)
+        try:
+            return Meaning(embedder, db)
+        except ModelError as error:  # by their words passages are found all the same
+            self._report(error)
+            self._embedder = None
+            return None
 
     def close(self) -> None:
         """Stop, once every ``Meaning`` is closed. Waits."""
         self._closing.set()
         self._worker.stop()
         self._worker.join()
-        self._drop(self._embedder)
+        self._drop()
 
-    def _load(self, path: Path) -> None:
+    # --- on the embedding thread --------------------------------------------------------------------
+
+    def _switch(self, path: Path | None, version: int) -> None:
+        if self._loaded is not None:
+            self._drop()
+            self._tell(EmbeddingProgress(0, 0, 0.0))
+        if path is None or version != self._version:
+            return
         jit.ensure_compiled(self._closing)
-        if not self._closing.is_set():
-            from core.engine.embedder import Embedder
+        if self._closing.is_set() or version != self._version:
+            return
+        from core.engine.embedder import Embedder
 
-            embedder = Embedder(path)
-            VectorStore(self._worker.db, embedder.id, embedder.n_dims).forget_others()
-            self._embedder = embedder
+        self._loaded = Embedder(path)
+        with self._lock:
+            if version != self._version:
+                return  # the next switch drops it
+            self._embedder = self._loaded
+        self.wake()
+        self._ready()
+        VectorStore(self._worker.db, self._loaded.id, self._loaded.n_dims).forget_others()
+
+    def _drop(self) -> None:
+        if self._context is not None:
+            self._context.close()
+            self._context = None
+        if self._loaded is not None:
+            self._loaded.close()
+            self._loaded = None
 
     def _run(self) -> None:
         self._queued.clear()
@@ -114,8 +143,9 @@ class Embedding:
 
         if self._context is None:
             self._context = EmbedderContext(embedder, max(1, (os.cpu_count() or 2) // 2))
+        store = VectorStore(self._worker.db, embedder.id, embedder.n_dims)
         started = time.monotonic()
-        n_before: int | None = None
+        n_new = 0
         rested_s = 0.0
 
         def wait() -> None:
@@ -127,21 +157,24 @@ class Embedding:
             if self._closing.is_set() or self._embedder is not embedder:
                 raise Cancelled
 
-        def progress(n_done: int, n_blocks: int) -> None:
-            nonlocal n_before
-            n_before = n_done if n_before is None else n_before
+        def progress(n: int) -> None:
+            nonlocal n_new
+            n_new += n
             now = time.monotonic()
-            if now - self._told_s < _PROGRESS_EVERY_S and n_done < n_blocks:
-                return
+            if now - self._told_s >= _PROGRESS_EVERY_S:
+                tell(now)
+
+        def tell(now: float) -> None:
             self._told_s = now
             seconds = now - started - rested_s
-            rate = (n_done - n_before) / seconds if seconds > 0 else 0.0
-            self._tell(EmbeddingProgress(n_done, n_blocks, rate))
+            self._tell(EmbeddingProgress(*store.count(), n_new / seconds if seconds > 0 else 0.0))
 
         try:
             embed_missing(embedder, self._context, self._worker.db, wait=wait, progress=progress)
         except Cancelled:
             _log.debug("embedding was stopped")
+        else:
+            tell(time.monotonic())
 
 
 def _wanted(settings: Settings) -> Path | None:

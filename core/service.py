@@ -122,7 +122,12 @@ class Service:
         self._retrieval = Worker("retrieval", data_dir, self._notice)
         self._ingest = Worker("ingest", data_dir, self._notice)
         self._embedding = Embedding(
-            data_dir, settings, rests=self._is_asked, tell=self._emit, report=self._notice
+            data_dir,
+            settings,
+            rests=self._is_asked,
+            ready=lambda: self._retrieval.put(self._refresh_meaning),
+            tell=self._emit,
+            report=self._notice,
         )
         self._cached: frozenset[str] = frozenset()
         """Blocks that the cache held after the last answer; empty unless they are to be preferred."""
@@ -204,6 +209,12 @@ class Service:
             self._meaning = self._embedding.meaning(self._retrieval.db)
             self._searcher = Searcher(self._retrieval.db, self._meaning)
         return self._searcher
+
+    def _refresh_meaning(self) -> None:
+        """Take over what was embedded and removed: the first question is not to wait for it."""
+        self._ready_searcher()
+        if self._meaning is not None:
+            self._meaning.refresh()
 
     def _is_asked(self) -> bool:
         with self._tickets_lock:
@@ -495,9 +506,13 @@ class Service:
 
     def request_documents(self) -> None:
         """Answered by LibraryChanged."""
-        self._retrieval.put(
-            lambda: self._emit(LibraryChanged(DocumentStore(self._retrieval.db).list_documents()))
-        )
+
+        def tell() -> None:
+            self._emit(LibraryChanged(DocumentStore(self._retrieval.db).list_documents()))
+            if self._meaning is not None:
+                self._meaning.refresh()  # vectors of what was removed leave the memory
+
+        self._retrieval.put(tell)
 
     def request_passage(self, document_id: int, block_id: str, quote: str) -> None:
         """The text around a block for the reading pane: PassageLoaded, or a Notice."""

@@ -12,6 +12,7 @@ from core.store.conversations import ConversationStore
 from core.store.database import Database
 from core.store.documents import DocumentStore
 from core.store.learned import ORDER, LearnedStore
+from core.text import stem
 from core.types import CachePlace, SegmentKind
 
 if TYPE_CHECKING:  # at run time their kernels are compiled first, elsewhere
@@ -34,6 +35,7 @@ class Upkeep:
     def remove_documents(self, document_ids: Sequence[int]) -> None:
         """The same for several, in one go."""
         self._forget(DocumentStore(self.db).remove_all(document_ids))
+        stem.cache_clear()  # it remembers words
 
     def delete_conversation(self, conversation_id: int) -> None:
         """Delete a conversation and what the cache holds of it; its blocks may serve others and stay."""

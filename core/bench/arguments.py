@@ -5,9 +5,7 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     benches = parser.add_subparsers(dest="bench", required=True, metavar="BENCH")
-    ingest = benches.add_parser(
-        "ingest", help="reading documents, against reading and hashing the bytes alone"
-    )
+    ingest = benches.add_parser("ingest", help="reading documents, against a plain loop over the same files")
     ingest.add_argument("paths", nargs="+", metavar="PATH")
     ingest.add_argument("--json", action="store_true")
     cache = benches.add_parser("cache", help="the tiers: restart, switching, restore, save, eviction")

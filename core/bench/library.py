@@ -41,16 +41,16 @@ def embed_library(
     embedder = open_embedder(settings, stack)
     context = EmbedderContext(embedder, settings.n_threads or physical_cores())
     stack.callback(context.close)
-    n_before, _ = VectorStore(db, embedder.id, embedder.n_dims).count()
+    n_before, n_blocks = VectorStore(db, embedder.id, embedder.n_dims).count()
     started = time.monotonic()
     n_done = n_before
 
-    def progress(done: int, n_blocks: int) -> None:
+    def progress(n: int) -> None:
         nonlocal n_done
-        n_done = done
+        n_done += n
         seconds = time.monotonic() - started
-        left_s = seconds / max(1, done - n_before) * (n_blocks - done)
-        sys.stderr.write(f"\rembedding: {done:,} of {n_blocks:,} blocks, {left_s:,.0f} s left    ")
+        left_s = seconds / max(1, n_done - n_before) * (n_blocks - n_done)
+        sys.stderr.write(f"\rembedding: {n_done:,} of {n_blocks:,} blocks, {left_s:,.0f} s left    ")
 
     embed_missing(embedder, context, db, wait=lambda: None, progress=progress)
     seconds = time.monotonic() - started
@@ -81,11 +81,8 @@ def add_made_up_blocks(db: Database, n_blocks: int, settings: Settings, *, vecto
             block = Block.of(" ".join(rng.choice(pool) for _ in range(max(3, n_sentences))))
             blocks.append(NewBlock(block, 0, len(block.text), len(block.text) // 4))
         text = "\n".join(new.block.text for new in blocks)
-        store.save(
-            NewDocument(
-                f"made up {number}", f"made up {number}", str(number), text=text, blocks=tuple(blocks)
-            )
-        )
+        name = f"made up {len(texts) + number}"
+        store.save(NewDocument(name, name, name, text=text, blocks=tuple(blocks)))
         sys.stderr.write(f"\r{len(texts) + number:,} of {n_blocks:,} blocks made")
     sys.stderr.write("\n")
     if vectors:

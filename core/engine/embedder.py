@@ -7,6 +7,7 @@ A block is longer than what such a model was trained to read, so it is embedded 
 import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,27 @@ WINDOW_TOKENS = 126
 """With the marks at both ends four fill a batch. Longer ones find less, shorter ones take more memory."""
 _BATCH_TOKENS = 512
 _MOST_SEQUENCES = 16
-_PREFIXES = (("e5", "query: ", "passage: "), ("nomic", "search_query: ", "search_document: "))
-"""What some models were trained to see in front, told by a part of the file's name."""
+_LEAST_CTX = WINDOW_TOKENS + 16
+"""A window, the marks at its ends and what stands in front."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Habits:
+    """What a family of models wants, told by a part of the file's name."""
+
+    part: str
+    query_prefix: str
+    passage_prefix: str
+    """What they were trained to see in front."""
+    means_it: float
+    """Cosine from which on two texts have to do with each other: each family uses its own range."""
+
+
+_FAMILIES = (
+    _Habits("e5", "query: ", "passage: ", 0.82),
+    _Habits("nomic", "search_query: ", "search_document: ", 0.6),
+    _Habits("", "", "", 0.35),
+)
 
 
 class Embedder:
@@ -37,10 +57,20 @@ class Embedder:
     def __init__(self, path: Path) -> None:
         """Load it. Raises ModelError where the file is no embedder or damaged."""
         header = check_embedder(path)
+        habits = next(one for one in _FAMILIES if one.part in path.name.lower())
+        self.n_ctx = min(header.n_ctx_train or _BATCH_TOKENS, _BATCH_TOKENS)
+        if self.n_ctx < _LEAST_CTX:
+            raise ModelError(
+                f"{path.name} reads {self.n_ctx} tokens at a time; {_LEAST_CTX} are needed.",
+                hint="Choose another embedder in the settings.",
+            )
         llama_backend.start()
         llama_backend.recent_errors.clear()
         parameters = llama_cpp.llama_model_default_params()
-        parameters.n_gpu_layers = 0  # small, and the GPU is busy with the answer
+        # Small, and the GPU is busy with the answer: no layer, no context and no batch goes there.
+        parameters.n_gpu_layers = 0
+        parameters.split_mode = llama_cpp.LLAMA_SPLIT_MODE_NONE
+        parameters.main_gpu = -1
         self.model: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), parameters)
         if not self.model:
             raise ModelError(
@@ -49,14 +79,12 @@ class Embedder:
                 details="\n".join(llama_backend.recent_errors),
             )
         self.n_dims = int(llama_cpp.llama_model_n_embd(self.model))
-        self.n_ctx = header.n_ctx_train or _BATCH_TOKENS
-        rule = f"windows of {WINDOW_TOKENS}"
+        self.query_prefix, self.passage_prefix = habits.query_prefix, habits.passage_prefix
+        self.means_it = habits.means_it
+        """Cosine from which on a block is taken for an answer though it holds no word of the question."""
+        rule = f"windows of {WINDOW_TOKENS}, {self.query_prefix!r}, {self.passage_prefix!r}"
         self.id = xxhash.xxh3_64_hexdigest(file_fingerprint(path) + rule.encode())
         """Names the file and how texts are cut: vectors of another id mean nothing beside these."""
-        name = path.name.lower()
-        self.query_prefix, self.passage_prefix = next(
-            ((query, passage) for part, query, passage in _PREFIXES if part in name), ("", "")
-        )
         vocab = llama_cpp.llama_model_get_vocab(self.model)
         self._vocab = vocab
         self._begin = int(llama_cpp.llama_vocab_bos(vocab))
@@ -92,6 +120,7 @@ class EmbedderContext:
         parameters = llama_cpp.llama_context_default_params()
         parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = _BATCH_TOKENS
         parameters.n_seq_max = _MOST_SEQUENCES
+        parameters.offload_kqv = parameters.op_offload = False
         parameters.kv_unified = True
         parameters.embeddings = True
         parameters.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_MEAN
@@ -110,8 +139,8 @@ class EmbedderContext:
         self._context = self._batch = None
 
     def query(self, text: str) -> NDArray[np.float32]:
-        """The vector of a question, float32 ``(n_dims,)``; what is longer than a window is left out."""
-        tokens = self._embedder.tokenize(self._embedder.query_prefix + text)[: _BATCH_TOKENS - 2]
+        """The vector of a question, float32 ``(n_dims,)``; what the model cannot read at once is left out."""
+        tokens = self._embedder.tokenize(self._embedder.query_prefix + text)[: self._embedder.n_ctx - 2]
         vector: NDArray[np.float32] = self._encode([self._embedder.framed(tokens)])[0]
         return vector
 

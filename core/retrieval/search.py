@@ -2,12 +2,14 @@
 (vectors), with the sentence of each passage that matches best.
 """
 
+import logging
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from core.errors import EngineError
 from core.retrieval import lexical
 from core.retrieval.lexical import Query, Turn
 from core.retrieval.meaning import Meaning
@@ -17,6 +19,7 @@ from core.store.documents import DocumentStore
 from core.text import best_sentence, content_terms, stem, terms
 from core.types import Block, Context, Passage, Scope
 
+_log = logging.getLogger(__name__)
 MAX_CANDIDATES = 50
 """At most so many passages are counted in ``Context.n_found``."""
 
@@ -28,8 +31,8 @@ _MEANING = 1.5
 """What nearness and cosine count beside BM25 over its best. Fusing by rank instead (RRF) found less: where
 one of the two is sure and the other guesses, their ranks do not tell (``core/bench/README.md``).
 """
-_MEANS_IT = 0.35
-"""Cosine from which on a block that holds no word of the question is taken for an answer to it."""
+_EARLIER = 0.4
+"""Weight of what the question before means."""
 _KEPT_FREQUENCIES = 20_000
 
 
@@ -42,6 +45,8 @@ class _Found:
     n_tokens: int
     """Estimated."""
     score: float
+    matches: bool = True
+    """It holds a word looked for, or means what was asked."""
 
 
 class Searcher:
@@ -53,7 +58,8 @@ class Searcher:
         self._documents = DocumentStore(db)
         self._meaning = meaning
         self._frequencies: dict[str, int] = {}
-        self._n_blocks = 0
+        self._counted = (0, -1)
+        """Highest rowid and version of the database when words were counted."""
 
     def search(
         self,
@@ -103,9 +109,8 @@ class Searcher:
                     )
                 )
         elapsed_ms = (time.perf_counter() - started) * 1000
-        return Context(
-            tuple(passages), min(len(found), MAX_CANDIDATES), elapsed_ms, is_opening and bool(passages)
-        )
+        n_found = min(sum(one.matches for one in found), MAX_CANDIDATES)
+        return Context(tuple(passages), n_found, elapsed_ms, is_opening and bool(passages))
 
     def ranked(self, query: Query, question: str, scope: Scope, history: Sequence[Turn] = ()) -> list[_Found]:
         """All candidates, best first; equal ones by block id, so that the order does not depend on when a
@@ -113,17 +118,20 @@ class Searcher:
         """
         with_words = self._with_words(query, scope)
         by_meaning = self._by_meaning(question, scope, history, with_words)
-        unknown = min(by_meaning.values(), default=0.0)  # not embedded yet: no better than the last one
+        # Not embedded yet: no better than the last of the nearest, which come first.
+        unknown = min(list(by_meaning.values())[:_LOOKED_AT], default=0.0)
+        means_it = self._meaning.means_it if self._meaning is not None else 1.0
         blocks = self._documents.blocks(list({*with_words, *by_meaning}))
         fits = self._fits(query, blocks)
         best = max((one.bm25 for one in fits.values()), default=0.0)
         found = []
         for rowid, (id_, text, n_tokens) in blocks.items():
             fit, cosine = fits[rowid], by_meaning.get(rowid, unknown)
-            if best == 0.0 and cosine < _MEANS_IT:
+            matches = fit.bm25 > 0 or cosine >= means_it
+            if best == 0.0 and not matches:
                 continue
             by_words = (fit.bm25 / best if best else 0.0) + _NEARNESS * fit.nearness
-            found.append(_Found(id_, text, n_tokens, by_words + _MEANING * cosine))
+            found.append(_Found(id_, text, n_tokens, by_words + _MEANING * cosine, matches))
         return sorted(found, key=lambda one: (-one.score, one.id))
 
     def _with_words(self, query: Query, scope: Scope) -> list[int]:
@@ -158,8 +166,12 @@ class Searcher:
         within = None
         if scope.document_ids or scope.collection_id is not None:
             within = np.array(self._documents.rowids_in(scope), np.int64)
-        text = " ".join([*(turn.question for turn in history[-1:]), question])
-        return self._meaning.nearest(text, _LOOKED_AT, within, np.array(also, np.int64))
+        texts = {turn.question: _EARLIER for turn in history[-1:]} | {question: 1.0}
+        try:
+            return self._meaning.nearest(texts, _LOOKED_AT, within, np.array(also, np.int64))
+        except EngineError:
+            _log.warning("a question was looked for by its words alone", exc_info=True)
+            return {}
 
     def _quote(self, text: str, question: str, idfs: Mapping[str, float]) -> tuple[int, int]:
         wanted = content_terms(question) or terms(question)
@@ -167,7 +179,7 @@ class Searcher:
         return best_sentence(text, wanted, weights=weights)
 
     def _idf(self, word: str) -> float:
-        return lexical.idf(self._n_blocks, self._frequency(word))
+        return lexical.idf(self._counted[0], self._frequency(word))
 
     def _frequency(self, word: str) -> int:
         found = self._frequencies.get(word)
@@ -178,10 +190,10 @@ class Searcher:
         return found
 
     def _count_again_if_changed(self) -> None:
-        n_blocks = full_text.n_blocks(self._db)
-        if n_blocks != self._n_blocks:
+        state = (full_text.n_blocks(self._db), self._db.version())
+        if state != self._counted:
             self._frequencies.clear()
-            self._n_blocks = n_blocks
+            self._counted = state
 
 
 def _preferring(found: Sequence[_Found], cached: Collection[str], margin: float) -> list[_Found]:

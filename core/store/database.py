@@ -63,6 +63,11 @@ class Database:
             found += self.rows(sql.replace("?*", marks), [*before, *batch])
         return found
 
+    def version(self) -> int:
+        """Another number whenever another connection has changed the database."""
+        row = self.row("PRAGMA data_version")
+        return -1 if row is None else int(row[0])
+
     def run(self, sql: str, parameters: Sequence[object] = ()) -> int:
         """Run one statement; the rowid it inserted, else 0."""
         with self.guard():

@@ -47,7 +47,7 @@ def purge(db: Database) -> None:
 
 
 def n_blocks(db: Database) -> int:
-    """How many blocks there are, or a little more where some were removed."""
+    """The highest rowid: how many blocks there are, or more where some were removed."""
     row = db.row("SELECT coalesce(max(rowid), 0) FROM blocks")
     return 0 if row is None else int(row[0])
 

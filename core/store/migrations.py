@@ -229,12 +229,13 @@ def m005_meaning(db: Any) -> None:
     """Vectors; and the full text index holds stems from here on."""
     for statement in _M005:
         db.conn.execute(statement)
+    # Its rows are made again one by one: the text of a whole library would not fit into every memory.
     db.conn.execute("DELETE FROM blocks_fts")
     db.conn.executemany(
         "INSERT INTO blocks_fts (rowid, text) VALUES (?, ?)",
         (
             (rowid, " ".join(map(stem, terms(text))))
-            for rowid, text in db.conn.execute("SELECT rowid, text FROM blocks").fetchall()
+            for rowid, text in db.conn.execute("SELECT rowid, text FROM blocks")
         ),
     )
 

@@ -69,9 +69,8 @@ class VectorStore:
         return [(rowid, block_id, text) for rowid, block_id, text in rows]
 
     def version(self) -> int:
-        """Another number whenever another connection has changed the database."""
-        row = self._db.row("PRAGMA data_version")
-        return -1 if row is None else int(row[0])
+        """As ``Database.version``."""
+        return self._db.version()
 
     def count(self) -> tuple[int, int]:
         """Blocks that have vectors, and blocks."""

@@ -30,13 +30,20 @@ class Listener:
 
     def tell(self, event):
         self.told.append(event)
-        if event.n_done == event.n_blocks:
+        if event.n_done == event.n_blocks > 0:
             self.done.set()
 
 
 def open_embedding(data_dir, listener, embedder, rests=lambda: False, **settings):
     chosen = Settings(embedder=str(embedder), **settings)
-    return Embedding(data_dir, chosen, rests=rests, tell=listener.tell, report=listener.errors.append)
+    return Embedding(
+        data_dir,
+        chosen,
+        rests=rests,
+        ready=lambda: None,
+        tell=listener.tell,
+        report=listener.errors.append,
+    )
 
 
 def n_vectors(data_dir):
@@ -60,7 +67,7 @@ def test_all_blocks_get_vectors_and_a_question_finds_them(data_dir, tiny_embedde
     assert listener.told[-1].blocks_per_s >= 0
     with open_database(data_dir) as db:
         meaning = embedding.meaning(db)
-        assert len(meaning.nearest("text", 5, None, np.empty(0, np.int64))) == 5
+        assert len(meaning.nearest({"text": 1.0}, 5, None, np.empty(0, np.int64))) == 5
         meaning.close()
     embedding.close()
     assert listener.errors == []
@@ -146,3 +153,31 @@ def test_another_embedder_takes_over_at_once_and_drops_what_the_first_made(data_
         assert embedding.meaning(db) is None
     embedding.close()
     assert listener.errors == []
+
+
+def test_switched_off_before_it_is_loaded_it_stays_off(data_dir, tiny_embedder, monkeypatch):
+    listener, go_on = Listener(), threading.Event()
+    monkeypatch.setattr("core.embedding.jit.ensure_compiled", lambda _stop: go_on.wait(20))
+    embedding = open_embedding(data_dir, listener, tiny_embedder)
+    embedding.change(Settings(find_by_meaning="off"))
+    go_on.set()
+    time.sleep(0.3)
+    with open_database(data_dir) as db:
+        assert embedding.meaning(db) is None
+    embedding.close()
+    assert n_vectors(data_dir) == 0
+
+
+def test_a_wake_that_waits_does_not_keep_the_next_embedder_from_its_work(data_dir, tiny_embedder, tmp_path):
+    listener = Listener()
+    embedding = open_embedding(data_dir, listener, tiny_embedder)
+    wait_for(lambda: n_vectors(data_dir) > 0)
+    embedding.wake()  # as at the end of a reading, while it embeds
+    other = tmp_path / "nomic.gguf"
+    other.write_bytes(tiny_embedder.read_bytes())
+    listener.done.clear()
+    embedding.change(Settings(embedder=str(other)))
+    assert listener.done.wait(60)
+    embedding.close()
+    with open_database(data_dir) as db:
+        assert db.row("SELECT count(DISTINCT embedder_id) FROM block_vectors") == (1,)

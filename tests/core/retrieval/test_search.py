@@ -8,6 +8,7 @@ from core.retrieval.lexical import Turn
 from core.retrieval.meaning import Meaning, embed_missing
 from core.retrieval.search import Searcher
 from core.store.database import open_database
+from core.store.documents import DocumentStore
 from core.types import Scope
 
 PARAGRAPHS = {
@@ -143,7 +144,7 @@ def test_what_is_cached_comes_in_only_within_the_margin_and_keeps_its_rank(searc
 def test_what_is_meant_is_found_without_its_words(searcher, real_embedder):
     embedder = Embedder(real_embedder)
     context = EmbedderContext(embedder, 1)
-    embed_missing(embedder, context, searcher._db, wait=lambda: None, progress=lambda *_: None)
+    embed_missing(embedder, context, searcher._db, wait=lambda: None, progress=lambda _n: None)
     meaning = Meaning(embedder, searcher._db)
     searcher = Searcher(searcher._db, meaning)
     assert (
@@ -156,5 +157,22 @@ def test_what_is_meant_is_found_without_its_words(searcher, real_embedder):
     assert search(searcher, "Summarize everything").is_opening
     river = search(searcher, "longest river of Africa").passages[0].place.document_id
     assert titles(search(searcher, "peaks and summits", scope=Scope(frozenset({river})))) == ["rivers.txt"]
+    pasted = [Turn("A question with a page behind it. " + "word " * 3000)]
+    assert titles(search(searcher, "peaks and summits", history=pasted))[0] == "mountains.txt"
     for part in (meaning, context, embedder):
         part.close()
+
+
+def test_a_word_that_was_unknown_is_found_once_a_text_has_it(tmp_path):
+    """Rowids are used again: that the highest one is the same does not mean that nothing has changed."""
+    for name, text in (("a", "All about lions."), ("b", "All about tigers."), ("c", "All about zebras.")):
+        (tmp_path / f"{name}.txt").write_text(text)
+    with open_database(tmp_path / "data") as writer, open_database(tmp_path / "data") as reader:
+        read = {"cancel": threading.Event(), "progress": lambda _event: None}
+        ingest([tmp_path / "a.txt", tmp_path / "b.txt"], writer, **read)
+        searcher = Searcher(reader)
+        assert search(searcher, "zebras").is_opening
+        documents = DocumentStore(writer)
+        documents.remove(documents.find_by_path(str(tmp_path / "b.txt")).info.id)
+        ingest([tmp_path / "c.txt"], writer, **read)
+        assert titles(search(searcher, "zebras")) == ["c.txt"]
