@@ -67,16 +67,26 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     before = CachePlace()
     if question.conversation_id is not None:
         before = bench.conversations.cache_place(question.conversation_id)
-    place = bench.place_of(before, [*held, *segments], question.scope)
+    standing = (segment.block_id for segment in branch if segment.block_id)
+    place = bench.place_of(before, [*standing, *segments], question.scope)
     root = bench.root_of(place.namespace)
     after = end_key(branch, root)
     room = limit - fixed - ask
     next_ones = tuple(_elements(bench, other) for other in waiting)
-    around = _surroundings(bench, branch) if bench.dedup in ("content", "auto") else None
+    by_content = bench.rules.dedup and bench.dedup in ("content", "auto")
+    around = _surroundings(bench, branch) if by_content else None
     fresh = _fresh_room(bench, branch, root, ask)
     while True:
         request = planning.PlanRequest(
-            context, segments, held, after, room, waiting=next_ones, fresh_room=fresh, around=around
+            context,
+            segments,
+            held,
+            after,
+            room,
+            rules=bench.rules,
+            waiting=next_ones,
+            fresh_room=fresh,
+            around=around,
         )
         plan, reasons = _plan(bench, question, request, place.namespace)
         added = (
@@ -127,7 +137,11 @@ def _plan(
     shortens = decision.way.shortens or not plan.n_shortened
     if not (aligns and shortens):
         around = request.around if shortens else None
-        plan = planning.make(replace(request, align=aligns, around=around), bench.index, statistics)
+        plan = planning.make(
+            replace(request, rules=replace(request.rules, align=aligns), around=around),
+            bench.index,
+            statistics,
+        )
     return plan, [decision.reason]
 
 
@@ -148,7 +162,7 @@ def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: i
 
 def _held(bench: Workbench, branch: Sequence[Segment]) -> dict[str, None]:
     """Ids of the blocks that stand in a branch, in its order; none where nothing is to be referenced."""
-    if bench.dedup == "off":
+    if bench.dedup == "off" or not bench.rules.dedup:
         return {}
     return dict.fromkeys(segment.block_id for segment in branch if segment.block_id)
 
@@ -239,6 +253,8 @@ def _whole(
 
     Considered at the start of a conversation, and in every turn where the user wants the documents kept warm.
     """
+    if not bench.rules.whole:
+        return None
     kept_warm = _is_kept_warm(bench, question.scope)
     if not kept_warm and len(by_passages.branch) > 1:
         return None

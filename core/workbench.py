@@ -1,7 +1,8 @@
 """Everything that answering needs, in one place: owned by the engine thread."""
 
 import logging
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from core.engine.chat_format import PLAIN, chat_format
@@ -11,7 +12,7 @@ from core.engine.rates import Rates
 from core.engine.ssd_tier import SsdTier
 from core.errors import StoreError
 from core.index import ContextIndex, OrderStatistics
-from core.plan import Form, Plan
+from core.plan import EVERYTHING, Form, Plan, Rules
 from core.prompt import PromptWriter
 from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
@@ -47,12 +48,16 @@ class Workbench:
         ssd: SsdTier | None = None,
         dedup: str = "blocks",
         first_word_s: float = 0.0,
+        rules: Rules = EVERYTHING,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """``ram_budget`` in bytes; without ``ssd`` nothing outlives the program.
 
-        ``dedup`` and ``first_word_s``: as in the settings.
+        ``dedup`` and ``first_word_s``: as in the settings. ``rules``: what plans may do; ``clock``: what the
+        cache measures with.
         """
         self.engine = engine
+        self.rules = rules
         self.db = db
         self.ram_budget = ram_budget
         self.index = ContextIndex()
@@ -67,6 +72,7 @@ class Workbench:
             ssd=ssd,
             popularity=self._popularity,
             rates=self._learned.load(_RATES + engine.fingerprint.hex(), Rates()),
+            clock=clock,
         )
         self._learned.load(_EVICTION, self.cache.eviction)
         chat = chat_format(engine.chat_template, engine.token_text("bos"), engine.token_text("eos"))

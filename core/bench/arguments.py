@@ -79,3 +79,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ask.add_argument("--questions", required=True, metavar="FILE", help="one question a line")
     ask.add_argument("--limit", type=int, default=20)
     ask.add_argument("--json", action="store_true")
+    add_run_arguments(benches.add_parser("run", help="every policy on one workload, side by side"))
+
+
+def add_run_arguments(run: argparse.ArgumentParser) -> None:
+    run.add_argument(
+        "--workload",
+        required=True,
+        metavar="W",
+        help="multi-session, multi-turn, hybrid:N, memory, documents, chain, batch, restart, storm, replay",
+    )
+    run.add_argument("--data", required=True, metavar="DIR", help="folder of the questions and documents")
+    run.add_argument("--trace", default="", metavar="FILE", help="what was retrieved for each question")
+    run.add_argument(
+        "--policy",
+        default="all",
+        metavar="P[,P…]",
+        help="none, prefix, …; all: those on our engine",
+    )
+    run.add_argument("--k", type=int, default=5, help="passages a question")
+    run.add_argument("--limit", type=int, default=0, metavar="N", help="questions; 0: all")
+    run.add_argument(
+        "--warm", type=int, default=0, metavar="N", help="so many questions come first, uncounted"
+    )
+    run.add_argument("--seed", type=int, default=1, metavar="S")
+    run.add_argument(
+        "--model", default=argparse.SUPPRESS, metavar="F", help="a GGUF; else that of the settings"
+    )
+    run.add_argument("--quick", action="store_true", help="a few questions with short passages")
+    run.add_argument("--answers", action="store_true", help="also answer, greedily: token F1, exact match")
+    run.add_argument(
+        "--orders", type=int, default=0, metavar="N", help="read N questions in five random orders as well"
+    )
+    run.add_argument("--html", metavar="FILE", help="write a report")
+    run.add_argument("--resume", metavar="FILE", help="record the run there, or go on with the one recorded")
+    run.add_argument("--json", action="store_true")

@@ -9,6 +9,10 @@ from core.config import Settings
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    if arguments.bench == "run":
+        from core.bench.run.command import main
+
+        return main(arguments, settings)
     result = _measure(arguments, settings)
     if arguments.json:
         print(json.dumps(result))

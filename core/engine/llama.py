@@ -36,6 +36,9 @@ _TYPE_NAMES = {"bos": llama_cpp.llama_vocab_bos, "eos": llama_cpp.llama_vocab_eo
 class LlamaEngine:
     """A model and its context. Owned by one thread; satisfies ``core.engine.protocol.Engine``."""
 
+    all_logits = False
+    """For ``core.engine.probe``: a batch leaves the logits of all its tokens, not of the last one alone."""
+
     def __init__(self, path: Path, settings: Settings, cancel: CancelFlag | None = None) -> None:
         """Load a model. Raises ModelError with the reason if it cannot be loaded or does not fit, Cancelled
         if ``cancel`` was set meanwhile.
@@ -256,7 +259,7 @@ class LlamaEngine:
         np.ctypeslib.as_array(batch.pos, (n,))[:] = np.arange(start, start + n, dtype=np.int32)
         np.ctypeslib.as_array(batch.n_seq_id, (n,))[:] = 1
         wanted = np.ctypeslib.as_array(batch.logits, (n,))
-        wanted[:] = 0
+        wanted[:] = self.all_logits
         wanted[n - 1] = 1
         for index in range(n):
             batch.seq_id[index][0] = _SEQUENCE

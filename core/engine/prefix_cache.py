@@ -66,13 +66,15 @@ class PrefixCache:
         ssd: SsdTier | None = None,
         popularity: Callable[[str], int] = lambda _block_id: 1,
         rates: Rates | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """``root``: the namespace that ``self.root`` names. ``ram_budget`` in bytes, 0 for none.
 
         ``popularity``: in how many recent contexts a block was; it helps to tell what may go. ``rates``: what
-        was measured before; it goes on learning.
+        was measured before; it goes on learning. ``clock``: seconds, what durations are measured with.
         """
         self.rates = rates or Rates()
+        self._clock = clock
         self._memory = memory
         self._tree = Tree(on_event)
         self._ram = RamTier(self._tree, ram_budget, popularity, self._cost_of)
@@ -227,9 +229,9 @@ class PrefixCache:
         for node in self._live:
             self._use(node)
         if not self._memory.can_cut:
-            started = time.perf_counter()
+            started = self._clock()
             tier = self._restore_state(prompt, kept, n_reusable)
-            seconds = time.perf_counter() - started
+            seconds = self._clock() - started
             kept = len(self._live)
             if tier is not None:
                 for index, node in enumerate(self._live):
@@ -239,16 +241,16 @@ class PrefixCache:
         for index in range(kept, len(chunks)):
             if cancel.is_set():
                 raise Cancelled
-            started = time.perf_counter()
+            started = self._clock()
             may_restore = index < n_reusable and self._memory.can_cut
             tier = self._restore(chunks[index]) if may_restore else None
             if tier is None:
                 self._compute(prompt, chunks[index], cancel, off_disk=chunks[index].segment >= n_on_disk)
             self._live[-1].off_disk |= chunks[index].segment >= n_on_disk
             if tier is None:
-                yield PrefillStep(index, Tier.PREFILLED, time.perf_counter() - started)
+                yield PrefillStep(index, Tier.PREFILLED, self._clock() - started)
             else:
-                yield PrefillStep(index, tier, time.perf_counter() - started, self._cost_of(self._live[-1]))
+                yield PrefillStep(index, tier, self._clock() - started, self._cost_of(self._live[-1]))
 
     def live_cost(self, n_chunks: int) -> float:
         """Seconds that the first ``n_chunks`` live chunks would have cost to compute."""
@@ -279,9 +281,9 @@ class PrefixCache:
         return n
 
     def _compute(self, prompt: Prompt, chunk: Chunk, cancel: CancelFlag, *, off_disk: bool) -> None:
-        started = time.perf_counter()
+        started = self._clock()
         self._call(partial(self._memory.prefill, chunk.tokens, chunk.start, cancel))
-        seconds = time.perf_counter() - started
+        seconds = self._clock() - started
         self.rates.prefill_token_s.learn(seconds, len(chunk.tokens))
         node = self._tree.get(chunk.key) or self._tree.add_chunk(chunk, prompt.segments[chunk.segment])
         node.prefill_s = seconds
@@ -327,12 +329,12 @@ class PrefixCache:
         size = len(node.ram) if node.ram is not None else node.n_bytes
         if not self.rates.loading_pays(rate, size, n_saved):
             return False
-        started = time.perf_counter()
+        started = self._clock()
         snapshot = node.ram if node.ram is not None else self._read(node)
         if snapshot is None or not self._memory.load(snapshot, start, node.end):
             self._lose_snapshots(node)
             return False
-        rate.learn(time.perf_counter() - started, len(snapshot))
+        rate.learn(self._clock() - started, len(snapshot))
         return True
 
     def _read(self, node: Node) -> Snapshot | None:

@@ -2,11 +2,12 @@
 
 from core.plan.content import Surroundings
 from core.plan.dedup import Form, expand
-from core.plan.planner import Plan, PlanRequest, make, make_whole
+from core.plan.planner import EVERYTHING, Plan, PlanRequest, Rules, make, make_whole
 from core.plan.policy import Decision, Prospect, decide, kind_of
 from core.plan.whole import Choice, Cost, choose
 
 __all__ = [
+    "EVERYTHING",
     "Choice",
     "Cost",
     "Decision",
@@ -14,6 +15,7 @@ __all__ = [
     "Plan",
     "PlanRequest",
     "Prospect",
+    "Rules",
     "Surroundings",
     "choose",
     "decide",

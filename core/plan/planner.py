@@ -1,6 +1,6 @@
 """One question's plan: fit, de-duplicate, align, annotate."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,6 +16,29 @@ NO_PATH = PathMatch((), 0)
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """What a plan may do. The product does all of it; comparisons take parts away."""
+
+    align: bool = True
+    """False: leave the new blocks in relevance order, whatever that costs."""
+    tail: bool = True
+    """False: what is not cached follows in relevance order."""
+    dedup: bool = True
+    """False: repeat what earlier turns hold."""
+    rank: bool = True
+    """False: say nothing of what was moved or stands further up."""
+    whole: bool = True
+    """False: never all text in scope in place of the passages found."""
+    arrange: Callable[[Sequence[int]], Sequence[int] | None] | None = None
+    """In place of alignment: block ids as integers, in relevance order, to the order in which they stand, as
+    indices; None to align them after all."""
+
+
+EVERYTHING = Rules()
+"""What the product does."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlanRequest:
     context: Context
     segments: Mapping[str, Segment]
@@ -26,8 +49,7 @@ class PlanRequest:
     """Key of the prompt's last chunk so far: the new blocks follow it."""
     room: int
     """Tokens that the new blocks may take."""
-    align: bool = True
-    """False: leave the new blocks in relevance order, whatever that costs."""
+    rules: Rules = EVERYTHING
     waiting: tuple[frozenset[int], ...] = ()
     """Elements of the questions that are known to come next (a window)."""
     fresh_room: int | None = None
@@ -99,21 +121,25 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
         lengths=tuple(len(request.segments[passage.block.id].tokens) for passage in fitting),
         groups=tuple(passage.place.document_id for passage in fitting),
     )
+    rules = request.rules
     order: tuple[int, ...] = tuple(range(len(fitting)))
     match = NO_PATH
-    if request.align:
+    given = None if rules.arrange is None else rules.arrange(considered.names)
+    if given is not None:
+        order = tuple(given)
+    elif rules.align:
         order, match = align(
             considered.elements,
             index,
             request.after,
-            statistics=statistics,
+            statistics=statistics if rules.tail else None,
             lengths=considered.lengths,
             groups=considered.groups,
             waiting=request.waiting,
             names=considered.names,
         )
     n_cached = len(match.order)
-    if request.align and request.around is not None:
+    if rules.align and request.around is not None:
         order, n_cached = _followed(request, fitting, order, n_cached)
     over_time = _over_time(request.fresh_room, considered.lengths, order[:n_cached])
     order = tuple(i for i in order if i not in over_time)
@@ -144,7 +170,10 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
         segments=segments,
         references=tuple(passage.block for passage in references),
         annotation=annotation(
-            used, references, moved=any(b < a for a, b in pairwise(ranked)), n_saved_tokens=n_saved
+            used,
+            references if rules.rank else (),
+            moved=rules.rank and any(b < a for a, b in pairwise(ranked)),
+            n_saved_tokens=n_saved,
         ),
         match=match,
         n_left_out=len({p.block.id for p in request.context.passages}) - len(used) - len(over_time),

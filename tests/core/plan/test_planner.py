@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.index import ContextIndex
-from core.plan import PlanRequest, expand, make, make_whole
+from core.plan import PlanRequest, Rules, expand, make, make_whole
 from core.types import Block, Committed, Context, Passage, Place, Segment, SegmentKind
 
 ROOT = b"root"
@@ -147,9 +147,23 @@ def test_file_names_are_one_short_line():
 def test_it_can_be_told_not_to_align():
     index = index_with((2, 1))
     assert make(request([1, 2]), index).moved
-    plain = make(replace(request([1, 2]), align=False), index)
+    plain = make(replace(request([1, 2]), rules=Rules(align=False)), index)
     assert not plain.moved
     assert plain.match.order == ()
+
+
+def test_an_order_can_be_given_and_its_ranking_left_out():
+    index = index_with((2, 1))
+    given = make(
+        replace(request([1, 2, 3]), rules=Rules(arrange=lambda names: range(len(names))[::-1])), index
+    )
+    assert [block.id for block in given.blocks] == [passage(n).block.id for n in (3, 2, 1)]
+    assert "Most relevant first" in given.annotation
+    silent = make(replace(request([1, 2, 3]), rules=Rules(rank=False)), index)
+    assert silent.moved
+    assert "Most relevant first" not in silent.annotation
+    aligned = make(replace(request([1, 2]), rules=Rules(arrange=lambda _names: None)), index)
+    assert aligned.match.order == (1, 0), "no order given: it is aligned after all"
 
 
 def test_whole_documents_stand_in_their_own_order_and_hold_every_block_once():

@@ -1,0 +1,1 @@
+"""``slipstream bench run``: every policy, every workload, one engine, one run."""
