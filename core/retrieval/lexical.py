@@ -17,7 +17,7 @@ _B = 0.4
 _TYPICAL_TOKENS = 360
 _PAIR = 0.5
 """Weight of two words side by side."""
-_STRETCH = 180
+_STRETCH = 200
 """Characters of stems, about two sentences: words that answer a question stand near each other."""
 _MOST_PLACES = 40
 _PER_TURN = 0.4

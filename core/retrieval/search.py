@@ -26,7 +26,7 @@ MAX_CANDIDATES = 50
 _LOOKED_AT = 120
 """So many candidates of each kind are ranked."""
 _FROM_HISTORY = 60
-_NEARNESS = 0.8
+_NEARNESS = 1.0
 _MEANING = 1.5
 """What nearness and cosine count beside BM25 over its best. Fusing by rank instead (RRF) found less: where
 one of the two is sure and the other guesses, their ranks do not tell (``core/bench/README.md``).
