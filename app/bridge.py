@@ -53,7 +53,7 @@ def merged(older: Event, newer: Event) -> Event | None:
     if isinstance(older, PrefillProgress) and isinstance(newer, PrefillProgress):
         return newer if older.ticket == newer.ticket else None
     if isinstance(older, IngestProgress) and isinstance(newer, IngestProgress) and older.running:
-        return newer
+        return newer if older.request == newer.request else None
     return None
 
 
@@ -77,6 +77,8 @@ class ServiceBridge(QObject):
         self._lock = threading.Lock()
         self._queue: deque[Event | SlipstreamError | None] = deque()
         """None stands for "started", an error for "refused"."""
+        self._waiting: dict[str, Callable[[Service], None]] = {}
+        """What the service is told as soon as it is there; of each kind the newest."""
         self._awake = False
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -102,15 +104,14 @@ class ServiceBridge(QObject):
 
     def submit(self, question: Question) -> int | None:
         """The ticket of the queued question, or None if the service refused it (a Notice says why)."""
-        tickets: list[int] = []
-        self._call(lambda service: tickets.append(service.submit(question)))
-        return tickets[0] if tickets else None
+        return self._ask(lambda service: service.submit(question))
 
     def cancel(self, ticket: int) -> None:
         self._call(lambda service: service.cancel(ticket))
 
-    def add_paths(self, paths: Sequence[Path]) -> None:
-        self._call(lambda service: service.add_paths(paths))
+    def add_paths(self, paths: Sequence[Path]) -> int | None:
+        """The number of the request in what is told of it, or None if the service refused it."""
+        return self._ask(lambda service: service.add_paths(paths))
 
     def cancel_ingest(self) -> None:
         self._call(lambda service: service.cancel_ingest())
@@ -121,11 +122,13 @@ class ServiceBridge(QObject):
     def resume_ingest(self) -> None:
         self._call(lambda service: service.resume_ingest())
 
-    def unlock(self, document_id: int, password: str) -> None:
-        self._call(lambda service: service.unlock(document_id, password))
+    def unlock(self, document_id: int, password: str) -> int | None:
+        """As `add_paths`."""
+        return self._ask(lambda service: service.unlock(document_id, password))
 
-    def recognize_text(self, document_ids: Sequence[int]) -> None:
-        self._call(lambda service: service.recognize_text(document_ids))
+    def recognize_text(self, document_ids: Sequence[int]) -> int | None:
+        """As `add_paths`."""
+        return self._ask(lambda service: service.recognize_text(document_ids))
 
     def watch_folder(self, path: Path, collection_id: int | None) -> None:
         self._call(lambda service: service.watch_folder(path, collection_id))
@@ -176,10 +179,12 @@ class ServiceBridge(QObject):
         self._call(lambda service: service.forget_everything())
 
     def find_by_meaning(self, settings: Settings) -> None:
-        self._call(lambda service: service.find_by_meaning(settings))
+        """Also before the service is there: the newest settings reach it then."""
+        self._call_when_there("meaning", lambda service: service.find_by_meaning(settings))
 
     def use_model(self, path: Path) -> None:
-        self._call(lambda service: service.use_model(path))
+        """Also before the service is there: the newest choice reaches it then."""
+        self._call_when_there("model", lambda service: service.use_model(path))
 
     def close(self) -> None:
         """End the service. Waits, so the window should be hidden already."""
@@ -197,7 +202,7 @@ class ServiceBridge(QObject):
 
     def _build(self) -> None:
         try:
-            self._service = self._factory(self._data_dir, self._settings, self.post)
+            service = self._factory(self._data_dir, self._settings, self.post)
         except SlipstreamError as error:
             self._put(error)
         except Exception as error:  # noqa: BLE001 - the window must say it, whatever it is
@@ -209,6 +214,11 @@ class ServiceBridge(QObject):
                 )
             )
         else:
+            with self._lock:
+                waiting = tuple(self._waiting.values())
+                self._service = service
+            for do in waiting:
+                self._call(do)
             self._put(None)
 
     def _put(self, item: Event | SlipstreamError | None) -> None:
@@ -250,6 +260,18 @@ class ServiceBridge(QObject):
                 self.arrived.emit(item)
         if delivered:  # wait for company; what came meanwhile is delivered then
             self._timer.start(FLUSH_MS)
+
+    def _ask(self, ask: Callable[["Service"], int]) -> int | None:
+        numbers: list[int] = []
+        self._call(lambda service: numbers.append(ask(service)))
+        return numbers[0] if numbers else None
+
+    def _call_when_there(self, kind: str, do: Callable[["Service"], None]) -> None:
+        with self._lock:
+            if self._service is None:
+                self._waiting[kind] = do
+                return
+        self._call(do)
 
     def _call(self, do: Callable[["Service"], None]) -> None:
         if self._service is None:

@@ -20,7 +20,8 @@ class DocumentDetail(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._selected: list[DocumentInfo] = []
+        self._locked: DocumentInfo | None = None
+        self._scans: list[DocumentInfo] = []
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(16)
@@ -37,8 +38,9 @@ class DocumentDetail(QWidget):
 
     def show_selected(self, documents: Sequence[DocumentInfo]) -> bool:
         """Whether there is anything to say or to do."""
-        self._selected = list(documents)
         one = documents[0] if len(documents) == 1 else None
+        self._locked = one if one is not None and one.status is DocumentStatus.NEEDS_PASSWORD else None
+        self._scans = [document for document in documents if recognition.has_unread_pictures(document)]
         words = one.note if one is not None else ""
         offer = ""
         scans = self._scans
@@ -62,12 +64,3 @@ class DocumentDetail(QWidget):
             self.unlock_wanted.emit(self._locked)
         elif self._scans and recognition.is_available():
             self.recognition_wanted.emit([one.id for one in self._scans])
-
-    @property
-    def _locked(self) -> DocumentInfo | None:
-        one = self._selected[0] if len(self._selected) == 1 else None
-        return one if one is not None and one.status is DocumentStatus.NEEDS_PASSWORD else None
-
-    @property
-    def _scans(self) -> list[DocumentInfo]:
-        return [one for one in self._selected if recognition.has_unread_pictures(one)]

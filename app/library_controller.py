@@ -56,9 +56,11 @@ class LibraryController(QObject):
         self._page = page
         self._chat = chat
         self._samples = samples
-        self._reading: list[_Added] = []
-        """In the order in which the service reads them."""
+        self._reading: dict[int, _Added] = {}
+        """By the number of the request."""
         self._read: list[_Added] = []
+        self._tries: set[int] = set()
+        """Numbers of the requests that try a password of the dialog's document."""
         self.dialog: PasswordDialog | None = None
         page.removed.connect(bridge.remove_document)
         page.cancelled.connect(bridge.cancel_ingest)
@@ -78,8 +80,12 @@ class LibraryController(QObject):
         collection = self._page.collection if self._page.isVisible() else None
         if collection is None:
             self._page.bar.choose(None)  # so that they are seen
-        self._reading.append(_Added(tuple(paths), None if collection is None else collection.id))
-        self._bridge.add_paths(paths)
+        self._add(_Added(tuple(paths), None if collection is None else collection.id))
+
+    def _add(self, added: _Added) -> None:
+        number = self._bridge.add_paths(added.paths)
+        if number is not None:
+            self._reading[number] = added
 
     def take(self, event: Event) -> None:
         match event:
@@ -106,21 +112,22 @@ class LibraryController(QObject):
     def take_notice(self, notice: Notice) -> bool:
         """Whether it is said where a password is being asked for."""
         dialog = self.dialog
-        if dialog is None or notice.is_bug or notice.is_warning:
+        if dialog is None or notice.request not in self._tries:
             return False
-        if dialog.trying:
+        if dialog.trying:  # else it was said already
             dialog.refuse(f"{notice.message} {notice.hint}".strip())
-            return True
-        return dialog.document.title in notice.message  # it was said already
+        return not notice.is_bug
 
     def _take_progress(self, progress: IngestProgress) -> None:
         self._chat.set_reading(progress)
-        if not progress.running and not progress.watched and self._reading:
-            self._read.append(self._reading.pop(0))
+        if not progress.running and (added := self._reading.pop(progress.request, None)):
+            self._read.append(added)
         dialog = self.dialog
-        if dialog is not None and dialog.trying and progress.n_files <= 1:
-            reasons = [reason for path, reason in progress.problems if path == dialog.document.path]
-            if reasons:
+        if dialog is not None and progress.request in self._tries:
+            reasons = [reason for _path, reason in progress.problems]
+            if progress.cancelled:
+                reasons.append("Reading was stopped.")
+            if reasons and dialog.trying:
                 dialog.refuse(reasons[0])
             return  # what is done with the password is said in its dialog
         self._page.strip.show_progress(progress)
@@ -132,8 +139,9 @@ class LibraryController(QObject):
         self.dialog.open()
 
     def _unlock(self, document_id: int, password: str) -> None:
-        self._reading.append(_Added((), None))  # its reading ends in its turn like any other
-        self._bridge.unlock(document_id, password)
+        number = self._bridge.unlock(document_id, password)
+        if number is not None:
+            self._tries.add(number)
 
     def _tell_dialog(self, documents: Sequence[DocumentInfo]) -> None:
         if self.dialog is not None:
@@ -145,9 +153,9 @@ class LibraryController(QObject):
             self.dialog.edit.clear()
             self.dialog.deleteLater()
             self.dialog = None
+            self._tries.clear()
 
     def _recognize(self, document_ids: Sequence[int]) -> None:
-        self._reading.append(_Added((), None))
         self._bridge.recognize_text(document_ids)
 
     def _pause(self, wanted: bool) -> None:
@@ -181,6 +189,5 @@ class LibraryController(QObject):
         samples, self._samples = self._samples, None
         if samples is None or not empty:
             return False
-        self._reading.append(_Added((samples,), None))
-        self._bridge.add_paths([samples])
+        self._add(_Added((samples,), None))
         return True

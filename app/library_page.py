@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QItemSelectionModel, QSortFilterProxyModel, QStandardPaths, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QSortFilterProxyModel,
+    QStandardPaths,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -201,10 +209,17 @@ class LibraryPage(QWidget):
         """The list is told anew while files are read; what was selected stays selected."""
         if not ids:
             return
-        for row in range(self._shown.rowCount()):
-            index = self._shown.index(row, 0)
-            if index.data(Qt.ItemDataRole.UserRole).id in ids:
-                self.list.selectionModel().select(index, QItemSelectionModel.SelectionFlag.Select)
+        selection = QItemSelection()  # one for all: every change of it is told to the tools and the detail
+        first = None
+        n_rows = self._shown.rowCount()
+        for row in range(n_rows + 1):
+            here = row < n_rows and self._shown.index(row, 0).data(Qt.ItemDataRole.UserRole).id in ids
+            if here and first is None:
+                first = row
+            elif not here and first is not None:
+                selection.select(self._shown.index(first, 0), self._shown.index(row - 1, 0))
+                first = None
+        self.list.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.Select)
 
     def choose_files(self) -> None:
         names, _ = QFileDialog.getOpenFileNames(self, "Add files to the library", self._folder)

@@ -4,22 +4,23 @@ Requests run on the ``ingest`` thread, one after another. What was asked for sta
 the moment it is queued until it is done or the user stops it; passwords stay in memory.
 """
 
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import jit
-from core.errors import StoreError
+from core.errors import Cancelled, DocumentError, StoreError
 from core.ingest.extracted import ReadOptions
 from core.ingest.walk import absolute
 from core.store.documents import DocumentStore
 from core.store.reading import ReadingStore
 from core.types import DocumentInfo, Event, IngestProgress, Notice
-from core.worker import Worker
+from core.worker import Worker, as_slipstream_error, notice_of
 
 if TYPE_CHECKING:
     from core.ingest.tally import IngestSummary
@@ -27,13 +28,17 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LIST_EVERY_S = 1.0
 """While files are read, the list of documents is told at most so often."""
+_ENDED = IngestProgress(False, 0, 0, 0, 0, 0, 0, "", 0.0, cancelled=True)
+"""Of a request that came to no end of its own."""
 
 
 @dataclass(slots=True)
 class _Request:
     """One call; ``numbers`` are its rows in the database, by path."""
 
-    paths: tuple[Path, ...]
+    id: int
+    """In IngestProgress and Notice, and known to whoever asked."""
+    paths: tuple[Path, ...] = ()
     options: Mapping[str, ReadOptions] = field(default_factory=dict)
     numbers: dict[Path, int] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -41,6 +46,8 @@ class _Request:
     """The user stopped it: it is not taken up again."""
     watched: bool = False
     """A watched folder changed: nobody is asked to wait for it, and the folder is looked at again anyway."""
+    ended: bool = False
+    """Its last IngestProgress was told."""
 
 
 class ReadingQueue:
@@ -65,6 +72,7 @@ class ReadingQueue:
         self._changed = changed
         self._done = done
         self._closing = closing
+        self._ids = itertools.count(1)
         self._requests: list[_Request] = []
         self._lock = threading.Lock()
         self._paused = threading.Event()
@@ -73,16 +81,18 @@ class ReadingQueue:
 
     # --- from any thread --------------------------------------------------------------------------
 
-    def add(self, paths: Sequence[Path]) -> None:
-        """Read files and folders: IngestProgress …"""
-        # As the walk names them: a relative path would mean another file in another folder.
-        self._ask(lambda: _Request(tuple(map(absolute, paths))))
+    def add(self, paths: Sequence[Path]) -> int:
+        """Read files and folders: IngestProgress … with the number that is returned."""
+
+        def find(request: _Request) -> None:
+            # As the walk names them: a relative path would mean another file in another folder.
+            request.paths = tuple(map(absolute, paths))
+
+        return self._ask(find)
 
     def read_watched(self, paths: Sequence[Path]) -> None:
         """Read files that changed in watched folders. Not written down: the next start finds them again."""
-        request = _Request(tuple(paths), watched=True)
-        with self._lock:
-            self._requests.append(request)
+        request = self._new(paths, watched=True)
 
         def read() -> None:
             self._read(request)
@@ -103,50 +113,49 @@ class ReadingQueue:
             left = ReadingStore(self._worker.db).list()
             if not left:
                 return
-            request = _Request(
-                tuple(dict.fromkeys(one.path for one in left)),
-                {str(one.path): ReadOptions(ocr=True) for one in left if one.ocr},
-            )
+            request = self._new(dict.fromkeys(one.path for one in left))
+            request.options = {str(one.path): ReadOptions(ocr=True) for one in left if one.ocr}
             request.numbers = {one.path: one.id for one in left}
-            doubles = {one.id for one in left} - set(request.numbers.values())
-            ReadingStore(self._worker.db).remove(doubles)
-            with self._lock:
-                self._requests.append(request)
-            self._read(request)
+
+            def forget_doubles() -> None:
+                doubles = {one.id for one in left} - set(request.numbers.values())
+                ReadingStore(self._worker.db).remove(doubles)
+
+            self._read(request, forget_doubles)
 
         self._worker.put(resume)
 
-    def recognize_text(self, document_ids: Sequence[int]) -> None:
+    def recognize_text(self, document_ids: Sequence[int]) -> int:
         """Read documents again with text recognition; what fails is told by a Notice as well."""
         chosen = tuple(document_ids)
 
-        def find() -> _Request:
+        def find(request: _Request) -> None:
             infos = [info for number in chosen if (info := self._info(self._notes, number))]
-            return _Request(
-                tuple(Path(info.path) for info in infos),
-                {
-                    info.path: ReadOptions(password=self._passwords.get(info.path, ""), ocr=True)
-                    for info in infos
-                },
-            )
+            request.paths = tuple(Path(info.path) for info in infos)
+            request.options = {
+                info.path: ReadOptions(password=self._passwords.get(info.path, ""), ocr=True)
+                for info in infos
+            }
 
-        self._ask(find)
+        return self._ask(find)
 
-    def unlock(self, document_id: int, password: str) -> None:
+    def unlock(self, document_id: int, password: str) -> int:
         """Read a document with its password: LibraryChanged, or a Notice that says why not."""
+        request = self._new()
 
-        def read() -> None:
+        def find() -> None:
             info = self._info(self._worker, document_id)
             if info is None:
-                self._emit(Notice("This document is no longer in the library."))
-                return
-            request = _Request((Path(info.path),), {info.path: ReadOptions(password=password)})
-            with self._lock:
-                self._requests.append(request)
-            if self._read(request):
-                self._passwords[info.path] = password
+                raise DocumentError("This document is no longer in the library.")
+            request.paths = (Path(info.path),)
+            request.options = {info.path: ReadOptions(password=password)}
+
+        def read() -> None:
+            if self._read(request, find):
+                self._passwords[str(request.paths[0])] = password
 
         self._worker.put(read)
+        return request.id
 
     def password_of(self, path: str) -> str:
         """The one that opened a file since the program started, else none."""
@@ -177,20 +186,23 @@ class ReadingQueue:
 
     # --- on the two threads -----------------------------------------------------------------------
 
-    def _ask(self, find: Callable[[], _Request]) -> None:
-        """Write a request down at once, on a thread that is free, and queue it."""
-        # It counts from now on, so that a cancel that comes before it is found stops it as well.
-        place = _Request(())
+    def _new(self, paths: Iterable[Path] = (), *, watched: bool = False) -> _Request:
+        """A request that counts from now on: a cancel that comes before its turn stops it as well."""
+        request = _Request(next(self._ids), tuple(paths), watched=watched)
         with self._lock:
-            self._requests.append(place)
+            self._requests.append(request)
+        return request
+
+    def _ask(self, find: Callable[[_Request], None]) -> int:
+        """Write a request down at once, on a thread that is free, and queue it; its number."""
+        request = self._new()
 
         def note() -> None:
             try:
-                request = find()
-                place.paths, place.options = request.paths, request.options
+                find(request)
                 ocr = any(option.ocr for option in request.options.values())
                 numbers = ReadingStore(self._notes.db).add(request.paths, ocr=ocr)
-                place.numbers = dict(zip(request.paths, numbers, strict=True))
+                request.numbers = dict(zip(request.paths, numbers, strict=True))
             except StoreError:
                 # It can be read all the same; if the database is really gone, reading will say so.
                 _log.warning("what is to be read was not written down", exc_info=True)
@@ -198,20 +210,28 @@ class ReadingQueue:
                 self._worker.put(read)
 
         def read() -> None:
-            self._read(place)
+            self._read(request)
 
         self._notes.put(note)
+        return request.id
 
-    def _read(self, request: _Request) -> bool:
-        """On the reading thread. Whether everything was read."""
+    def _read(self, request: _Request, prepare: Callable[[], None] = lambda: None) -> bool:
+        """On the reading thread. Whether everything was read; what ends it early is told by a Notice."""
         failed: tuple[tuple[str, str], ...] = ()
         finished = False
         try:
+            prepare()
             summary = self._ingest(request)
             if summary is not None:
                 failed = summary.problems
                 finished = not summary.cancelled
+        except Exception as error:  # noqa: BLE001  (whatever it is, whoever asked must know whose end it was)
+            known = as_slipstream_error(error)
+            if not isinstance(known, Cancelled):
+                self._emit(notice_of(known, request=request.id))
         finally:
+            if not request.ended:
+                self._tell(request, _ENDED)
             with self._lock:
                 self._requests.remove(request)
                 if not self._requests:
@@ -221,7 +241,7 @@ class ReadingQueue:
                 ReadingStore(self._worker.db).remove(request.numbers.values())
         if request.options:
             for path, reason in failed:
-                self._emit(Notice(f"{Path(path).name}: {reason}"))
+                self._emit(Notice(f"{Path(path).name}: {reason}", request=request.id))
         return finished and not failed
 
     def _ingest(self, request: _Request) -> "IngestSummary | None":
@@ -234,7 +254,7 @@ class ReadingQueue:
 
         def progress(state: IngestProgress) -> None:
             nonlocal last_list
-            self._emit(replace(state, watched=request.watched))
+            self._tell(request, state)
             if state.running and time.monotonic() - last_list > _LIST_EVERY_S:
                 last_list = time.monotonic()
                 self._changed()
@@ -255,6 +275,10 @@ class ReadingQueue:
             passwords=self._passwords,
             finished=file_done,
         )
+
+    def _tell(self, request: _Request, state: IngestProgress) -> None:
+        request.ended = not state.running
+        self._emit(replace(state, watched=request.watched, request=request.id))
 
     @staticmethod
     def _info(worker: Worker, document_id: int) -> DocumentInfo | None:

@@ -3,10 +3,11 @@
 Every method returns at once; results arrive as events (``core.types``) through ``on_event``, which is
 called on the thread that made the event. Nothing here knows Qt.
 
-Four threads, each with its own database connection and a queue of tasks: ``engine`` owns model, prefix
-cache and index; ``retrieval`` searches and reads lists, so that a chunk in progress does not hold up the
-sources; ``ingest`` reads files; ``pages`` draws pages of PDFs, and nothing else in this process may use
-PDFium meanwhile, which is not thread-safe.
+Its threads, each with its own database connection and a queue of tasks: ``engine`` owns model, prefix cache
+and index; ``retrieval`` searches and reads lists, so that a chunk in progress does not hold up the sources;
+``ingest`` finds and stores files; ``pages`` has pages of PDFs drawn. ``Embedding`` and ``Watching`` bring
+their own: ``embedding``, ``folders`` and ``watch``. Files are read and pages drawn in child processes: no
+parser opens a foreign file in this one.
 """
 
 import itertools
@@ -58,7 +59,7 @@ from core.types import (
 )
 from core.upkeep import Upkeep
 from core.watching import Hands, Watching, is_still_there
-from core.worker import Task, Worker, as_slipstream_error
+from core.worker import Task, Worker, as_slipstream_error, notice_of
 
 if TYPE_CHECKING:
     from core.engine.ssd_tier import SsdTier
@@ -360,9 +361,12 @@ class Service:
 
     # --- library ----------------------------------------------------------------------------------
 
-    def add_paths(self, paths: Sequence[Path]) -> None:
-        """Read files and folders into the library: IngestProgress …, LibraryChanged."""
-        self._reading.add(paths)
+    def add_paths(self, paths: Sequence[Path]) -> int:
+        """Read files and folders into the library: IngestProgress …, LibraryChanged.
+
+        The number is that of the request, in IngestProgress and in a Notice about it.
+        """
+        return self._reading.add(paths)
 
     def pause_ingest(self) -> None:
         """Read nothing more until ``resume_ingest``; the file in hand is finished, or left if it is long."""
@@ -376,16 +380,19 @@ class Service:
         """Stop reading; finished files stay."""
         self._reading.cancel()
 
-    def unlock(self, document_id: int, password: str) -> None:
+    def unlock(self, document_id: int, password: str) -> int:
         """Read a document with its password: LibraryChanged, or a Notice that says why not.
 
-        A password that fits is kept in memory until the program ends.
+        A password that fits is kept in memory until the program ends. The number is as ``add_paths``'s.
         """
-        self._reading.unlock(document_id, password)
+        return self._reading.unlock(document_id, password)
 
-    def recognize_text(self, document_ids: Sequence[int]) -> None:
-        """Read documents again with text recognition: IngestProgress …, LibraryChanged, a Notice if not."""
-        self._reading.recognize_text(document_ids)
+    def recognize_text(self, document_ids: Sequence[int]) -> int:
+        """Read documents again with text recognition: IngestProgress …, LibraryChanged, a Notice if not.
+
+        The number is as ``add_paths``'s.
+        """
+        return self._reading.recognize_text(document_ids)
 
     def _was_read(self, watched: bool, cancelled: bool) -> None:
         self._urgent(self._forget_missing)
@@ -413,7 +420,8 @@ class Service:
 
         def remove(some: Sequence[KnownFile]) -> None:
             chosen = [one for one in some if not (if_gone and is_still_there(self._engine.db, one))]
-            self._upkeep().remove_documents([one.document_id for one in chosen])
+            if chosen:  # else the caches are not looked through for nothing
+                self._upkeep().remove_documents([one.document_id for one in chosen])
 
         def end() -> None:
             self.request_documents()
@@ -761,7 +769,7 @@ class Service:
 
     def _notice(self, error: SlipstreamError) -> None:
         if not isinstance(error, Cancelled):
-            self._emit(Notice(error.message, error.hint, error.details, is_bug=isinstance(error, BugError)))
+            self._emit(notice_of(error))
 
     def _emit(self, event: Event) -> None:
         self._on_event(event)

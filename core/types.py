@@ -591,6 +591,8 @@ class IngestProgress(Event):
     """The user paused it: nothing is read until it is resumed or stopped."""
     watched: bool = False
     """Nobody asked for it just now: files in a watched folder changed."""
+    request: int = 0
+    """The number that whoever asked for it was given. The last state of every request is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -757,6 +759,8 @@ class Notice(Event):
     is_bug: bool = False
     is_warning: bool = False
     """Nothing failed that was asked for: it goes on with less."""
+    request: int = 0
+    """Of which reading it tells, as in IngestProgress; 0 for anything else."""
 
 
 @dataclass(frozen=True, slots=True)

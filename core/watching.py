@@ -119,7 +119,7 @@ class Watching:
 
     def _check(self, folder: str) -> None:
         """Raises KnownError for what cannot be watched."""
-        from core.ingest.folder_scan import storable
+        from core.ingest.walk import storable
 
         if not Path(folder).is_dir():
             raise KnownError("This folder is not there.", hint="Choose a folder that can be opened.")
@@ -201,8 +201,9 @@ class Watching:
             return
         db = self._worker.db
         store = FolderStore(db)
+        folders = store.list()
         changes = compare(
-            self._folders(),
+            folders,
             store,
             busy=watcher.busy(),
             quiet_s=watch.QUIET_S,
@@ -212,11 +213,12 @@ class Watching:
         if self._closing.is_set():
             return
         self._states = dict(changes.folders)
-        for path, state in changes.folders.items():
-            if state.seen_as:
-                store.set_seen(path, state.seen_as)
+        for folder in folders:
+            state = changes.folders[folder.path]
+            if state.seen_as and (state.seen_as, state.mounts) != (folder.seen_as, folder.mounts):
+                store.set_seen(folder.path, state.seen_as, state.mounts)
             if not state.is_there:
-                watcher.lose(path)
+                watcher.lose(folder.path)
         for file in changes.fresh:
             watcher.note(str(file.path))
         self._settle()
@@ -236,7 +238,7 @@ class Watching:
             self._hands.read([one.path for one in files])
 
     def _relocate(self, db: Database, moved: Sequence[tuple[int, "FileState"]]) -> None:
-        from core.ingest.folder_scan import storable
+        from core.ingest.walk import storable
 
         documents = DocumentStore(db)
         for document_id, file in moved:
@@ -291,8 +293,13 @@ class Watching:
 
 
 def is_still_there(db: Database, file: KnownFile) -> bool:
-    """Whether a document must stay after all: its file came back, or is known at another path by now."""
+    """Whether a document must stay after all: its file came back, or is known at another path by now, or
+    the disk that it lies on is not there any more.
+    """
     from core.ingest.folder_scan import is_gone
+    from core.ingest.places import is_in_its_place
 
     record = DocumentStore(db).find_by_path(file.path)
-    return record is None or record.info.id != file.document_id or not is_gone(file.path)
+    if record is None or record.info.id != file.document_id or not is_gone(file.path):
+        return True
+    return not is_in_its_place(file.path, FolderStore(db).list())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.errors import BugError, SlipstreamError
 from core.store.database import Database, open_database
+from core.types import Notice
 
 _log = logging.getLogger(__name__)
 
@@ -62,4 +63,11 @@ def as_slipstream_error(error: Exception) -> SlipstreamError:
         return error
     return BugError(
         "Slipstream made a mistake. Nothing was lost.", details=f"{type(error).__name__}: {error}"
+    )
+
+
+def notice_of(error: SlipstreamError, *, request: int = 0) -> Notice:
+    """What the user is told of an error; ``request``: of the reading that it ended."""
+    return Notice(
+        error.message, error.hint, error.details, is_bug=isinstance(error, BugError), request=request
     )

@@ -9,20 +9,24 @@ import time
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import xxhash
-
+from core.ingest.content_hash import hash_of
+from core.ingest.places import Mounts, identity, lies_in, look_at_mounts
 from core.ingest.readers import MAX_FILE_BYTES
-from core.ingest.walk import find_files
+from core.ingest.walk import find_files, storable
 from core.store.documents import storable_time
 from core.store.folders import FolderRecord, FolderStore, KnownFile, below
 
-_PIECE_BYTES = 1 << 20
 _LOCK = "~$"
 """So begin the names of files that Office keeps beside a document while it is open."""
 _NOT_THERE = "It is not there now. Its documents stay; what changed is read when it is back."
+_ANOTHER = (
+    "It is not there now: another folder is in its place, with none of its documents, which stay."
+    " If that is the folder that you want, stop watching it and watch it again."
+)
+_DISK_AWAY = "A disk in it is not there now. Its documents stay."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class FolderState:
     """What the user should know; empty if nothing."""
     seen_as: str = ""
     """Device and inode, of one that is there with something in it."""
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    """The same of what is mounted below it, there now or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,8 @@ class _Seen:
     new: list[FileState] = field(default_factory=list)
     changed: list[FileState] = field(default_factory=list)
     missing: list[KnownFile] = field(default_factory=list)
+    renamed: list[tuple[int, FileState]] = field(default_factory=list)
+    """Documents whose file has another name now that the system takes for the same."""
 
 
 def compare(
@@ -94,19 +102,7 @@ def compare(
             return Changes(states)
         state = state_of(folder)
         if state.is_there:
-            found = find_files([Path(folder.path)])
-            if found.problems:
-                n_closed = len(found.problems)
-                which = "A folder" if n_closed == 1 else f"{n_closed:,} folders"
-                state = FolderState(True, f"{which} in it cannot be opened.", state.seen_as)
-            files = {
-                storable(path): path
-                for path in found.files
-                if not path.name.startswith(_LOCK) and not (own and str(path).startswith(own))
-            }
-            sort_files(files, store.documents(folder.path), seen)
-            wanted = store.without_left_out(folder.path, (storable(one.path) for one in seen.new))
-            seen.new = [one for one in seen.new if storable(one.path) in wanted]
+            state = _look_into(folder, state, store, seen, own)
         states[folder.path] = state
     moved = _moves(seen.new, seen.missing, stop)
     at_home = {document_id for document_id, _file in moved}
@@ -119,7 +115,7 @@ def compare(
     fresh = {one for one in unread if abs(now_ns - one.mtime_ns) < quiet_s * 1e9}
     return Changes(
         states,
-        moved,
+        (*seen.renamed, *moved),
         tuple(one for one in unread if one not in fresh),
         tuple(fresh),
         tuple(
@@ -128,6 +124,43 @@ def compare(
             if one.came_by_watching and one.document_id not in at_home and one.path not in busy
         ),
     )
+
+
+def _look_into(
+    folder: FolderRecord, state: FolderState, store: FolderStore, seen: _Seen, own: str
+) -> FolderState:
+    """Add what is in one folder to ``seen``; what there is to say of the folder then."""
+    found = find_files([Path(folder.path)])
+    files = {
+        storable(path): path
+        for path in found.files
+        if not path.name.startswith(_LOCK) and not (own and str(path).startswith(own))
+    }
+    documents = store.documents(folder.path)
+    which = identity(folder.path)  # after the walk: it may have gone meanwhile
+    if folder.seen_as and which != folder.seen_as and not _is_any_met(documents, files):
+        return FolderState(False, _ANOTHER if which else _NOT_THERE)
+    mounts = look_at_mounts(folder, files, [one.path for one in documents])
+    sort_files(
+        {name: path for name, path in files.items() if not lies_in(name, mounts.away)},
+        documents,
+        seen,
+        mounts,
+    )
+    wanted = store.without_left_out(folder.path, (storable(one.path) for one in seen.new))
+    seen.new = [one for one in seen.new if storable(one.path) in wanted]
+    notes = [_DISK_AWAY] if mounts.unsure else []
+    if found.problems:
+        n_closed = len(found.problems)
+        which = "A folder" if n_closed == 1 else f"{n_closed:,} folders"
+        notes.append(f"{which} in it cannot be opened.")
+    return FolderState(True, " ".join(notes), state.seen_as, mounts.seen)
+
+
+def _is_any_met(documents: Collection[KnownFile], files: Iterable[str]) -> bool:
+    """True for a library that has nothing to lose there."""
+    forms = {_form(one) for one in files}
+    return not documents or any(_form(one.path) in forms for one in documents)
 
 
 def state_of(folder: FolderRecord) -> FolderState:
@@ -151,10 +184,13 @@ def state_of(folder: FolderRecord) -> FolderState:
     return FolderState(True, seen_as="" if is_empty else seen_as)
 
 
-def sort_files(files: Mapping[str, Path], known: Iterable[KnownFile], seen: _Seen) -> None:
+def sort_files(
+    files: Mapping[str, Path], known: Iterable[KnownFile], seen: _Seen, mounts: Mounts | None = None
+) -> None:
     """Add one folder's new, changed and missing files to ``seen``. ``files``: by the name that is stored."""
+    unsure = mounts.unsure if mounts else ()
     documents = {one.path: one for one in known}
-    # Some file systems know a name in either Unicode form: it may be stored in the other one.
+    # Some file systems know a name in either Unicode form, or in capitals and small letters alike.
     by_form = {_form(one): one for one in documents if one not in files}
     for name, path in files.items():
         state = file_state(path)
@@ -163,11 +199,17 @@ def sort_files(files: Mapping[str, Path], known: Iterable[KnownFile], seen: _See
         document = documents.get(name)
         if document is None and (other := by_form.get(_form(name))) and _is_same_file(other, path):
             document = documents[other]
+            # With its old time: whether it was also changed is found by that.
+            seen.renamed.append((document.document_id, replace(state, mtime_ns=document.mtime_ns)))
         if document is None:
             seen.new.append(state)
         elif (document.n_bytes, document.mtime_ns) != (state.n_bytes, state.mtime_ns):
             seen.changed.append(state)
-    seen.missing += [one for one in documents.values() if one.path not in files and is_gone(one.path)]
+    seen.missing += [
+        one
+        for one in documents.values()
+        if one.path not in files and not lies_in(one.path, unsure) and is_gone(one.path)
+    ]
 
 
 def file_state(path: Path) -> FileState | None:
@@ -197,11 +239,6 @@ def is_gone(path: str) -> bool:
     return False
 
 
-def storable(path: Path) -> str:
-    """A path as the library stores it: bytes in it that are no UTF-8 become escapes."""
-    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def _moves(
     new: Iterable[FileState], missing: Iterable[KnownFile], stop: Callable[[], bool]
 ) -> tuple[tuple[int, FileState], ...]:
@@ -215,7 +252,7 @@ def _moves(
         candidates = waiting.get((file.n_bytes, file.path.suffix.lower()))
         if not candidates or stop():
             continue
-        content_hash = _hash_of(file.path)
+        content_hash = _readable_hash(file.path)
         same = [one for one in candidates if one.content_hash == content_hash]
         if same:
             # A renamed file keeps its time: of two with the same bytes that tells which is which.
@@ -225,23 +262,19 @@ def _moves(
     return tuple(moved)
 
 
-def _hash_of(path: Path) -> str:
-    """As ``documents.content_hash``; empty for what cannot be read."""
-    digest = xxhash.xxh3_128()
+def _readable_hash(path: Path) -> str:
+    """Empty for what cannot be read, or is not read."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
             return ""
-        with path.open("rb") as file:
-            while piece := file.read(_PIECE_BYTES):
-                digest.update(piece)
+        return hash_of(path)
     except OSError:
         return ""
-    return digest.hexdigest()
 
 
 def _form(name: str) -> str:
-    return unicodedata.normalize("NFC", name)
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _is_same_file(one: str, other: Path) -> bool:

@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import xxhash
-
 from core.cdc import pieces
 from core.errors import BugError, Cancelled, DocumentError, PasswordRequired
 from core.ingest.child import Call, ChildProcess
+from core.ingest.content_hash import hash_of
 from core.ingest.extracted import ReadOptions
 from core.ingest.readers import MEMORY_BYTES, OCR_S, READ_S, FileText, check_file
-from core.ingest.tally import IngestSummary, Tally, storable
-from core.ingest.walk import find_files
+from core.ingest.tally import IngestSummary, Tally
+from core.ingest.walk import find_files, storable
 from core.store.database import Database
 from core.store.documents import DocumentRecord, DocumentStore, NewBlock, NewDocument
 from core.types import Block, DocumentStatus, IngestProgress
@@ -31,7 +30,6 @@ _PAUSE_GRACE_S = 2.0
 """A file in hand that takes longer after a pause is left, and read again later."""
 _READ = (DocumentStatus.READY, DocumentStatus.READY_WITH_NOTE)
 _EXTRACT = "core.ingest.readers:extract_file"
-_PIECE_BYTES = 1 << 20
 
 
 def ingest(
@@ -126,7 +124,7 @@ class _Run:
     def _begin(self, path: Path, size: int) -> None:
         """Bring one file's row up to date, or have its text read and store the one before meanwhile."""
         self.tally.report(path.name)
-        name = storable(str(path))
+        name = storable(path)
         known = self.store.find_by_path(name)
         asked = self.options.get(name)
         document = NewDocument(name, storable(path.name))
@@ -142,7 +140,7 @@ class _Run:
                 return
             document = replace(document, n_bytes=status.st_size, mtime_ns=status.st_mtime_ns)
             check_file(status)
-            document = replace(document, content_hash=self._hash(path))
+            document = replace(document, content_hash=hash_of(path, self.cancel.is_set))
         except (OSError, DocumentError) as error:
             self._fail(error, path, size, document, known)
             return
@@ -177,16 +175,6 @@ class _Run:
             info = self.store.copy(twin.info.id, *place)
         self.tally.was_read(path, size, info, again=record is not None)
         return True
-
-    def _hash(self, path: Path) -> str:
-        """Of the bytes of a file, in constant memory. Raises OSError, and Cancelled."""
-        digest = xxhash.xxh3_128()
-        with path.open("rb", buffering=0) as file:
-            while piece := file.read(_PIECE_BYTES):
-                digest.update(piece)
-                if self.cancel.is_set():
-                    raise Cancelled
-        return digest.hexdigest()
 
     def _reading(self, path: Path, options: ReadOptions) -> Call:
         return self.child.begin(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.ingest.walk import storable
 from core.types import DocumentInfo, IngestProgress
 
 _PROGRESS_EVERY_S = 0.05
@@ -120,8 +121,3 @@ class Tally:
             cancelled=cancelled,
             problems=tuple(self._problems),
         )
-
-
-def storable(name: str) -> str:
-    """A path as text: bytes in it that are no UTF-8 become escapes, since SQLite stores UTF-8."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

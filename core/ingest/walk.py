@@ -54,6 +54,11 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111 - never raise, follow no link
 
 
+def storable(path: Path | str) -> str:
+    """A path as the library stores it. SQLite stores UTF-8: bytes in it that are none become escapes."""
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _walk(folder: Path, visited: set[tuple[int, int]], problems: list[tuple[Path, str]]) -> Iterator[Path]:
     waiting = [folder]
     while waiting:

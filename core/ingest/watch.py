@@ -42,20 +42,23 @@ class Quiet:
         self._quiet_s = quiet_s
         self._patience_s = patience_s
         self._last: dict[str, float] = {}
+        self._newest = 0.0
+        """The greatest of those times: a storm of events must not search for it at every event."""
         self._since = 0.0
         """When the oldest change came that nobody was told of."""
 
     def note(self, path: str, now: float) -> None:
         if not self._last:
-            self._since = now
+            self._since = self._newest = now
         self._last[path] = now
+        self._newest = max(self._newest, now)
 
     @property
     def due_at(self) -> float | None:
         """When it is time to look; None while nothing changed."""
         if not self._last:
             return None
-        return min(max(self._last.values()) + self._quiet_s, self._since + self._patience_s)
+        return min(self._newest + self._quiet_s, self._since + self._patience_s)
 
     def take(self, now: float, *, at_once: bool = False) -> frozenset[str] | None:
         """None while it is not yet time to look; else the paths that are not at rest: not to be read yet."""

@@ -4,8 +4,9 @@ Paths are text as ``documents.path`` has them. A document lies in a folder if it
 """
 
 import time
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import xxhash
 
@@ -23,6 +24,8 @@ class FolderRecord:
     collection_id: int | None
     seen_as: str
     """Device and inode when it was last there with something in it; empty if it never was."""
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    """The same of the folders below it that were on another device than their parent, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,13 @@ class FolderStore:
 
     def list(self) -> tuple[FolderRecord, ...]:
         """Every watched folder, by path."""
+        mounts: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for folder, path, seen_as in self._db.rows("SELECT folder, path, seen_as FROM watched_mounts"):
+            mounts[folder][path] = seen_as
         rows = self._db.rows("SELECT path, collection_id, seen_as FROM watched_folders ORDER BY path")
-        return tuple(FolderRecord(*row) for row in rows)
+        return tuple(
+            FolderRecord(path, collection_id, seen_as, mounts[path]) for path, collection_id, seen_as in rows
+        )
 
     def add(self, path: str, collection_id: int | None) -> None:
         """Watch a folder, or have what is found in a watched one go into another collection from now on."""
@@ -63,9 +71,15 @@ class FolderStore:
         with self._db.write():
             self._db.run("DELETE FROM watched_folders WHERE path = ?", [path])
 
-    def set_seen(self, path: str, seen_as: str) -> None:
+    def set_seen(self, path: str, seen_as: str, mounts: Mapping[str, str]) -> None:
+        """Remember which folder was met, and which ones on other devices below it; all of them, each time."""
         with self._db.write():
             self._db.run("UPDATE watched_folders SET seen_as = ? WHERE path = ?", [seen_as, path])
+            self._db.run("DELETE FROM watched_mounts WHERE folder = ?", [path])
+            self._db.run_many(
+                "INSERT INTO watched_mounts SELECT path, ?, ? FROM watched_folders WHERE path = ?",
+                ((mount, which, path) for mount, which in mounts.items()),
+            )
 
     def documents(self, path: str) -> tuple[KnownFile, ...]:
         """Every document below a folder, by path."""

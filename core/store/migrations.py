@@ -189,6 +189,15 @@ _M004 = (
         after_id INTEGER NOT NULL,          -- the newest document's id when watching began
         seen_as TEXT NOT NULL               -- device and inode when it was last there with something in it
     ) WITHOUT ROWID""",
+    # Folders below a watched one on another device than their parent: what is missing there while they are
+    # not mounted is not gone.
+    """
+    CREATE TABLE watched_mounts (
+        folder TEXT NOT NULL REFERENCES watched_folders (path) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        seen_as TEXT NOT NULL,              -- device and inode when it was last there
+        PRIMARY KEY (folder, path)
+    ) WITHOUT ROWID""",
     # Documents that came by watching a folder: they leave when their file does.
     """
     CREATE TABLE watched_documents (

@@ -174,6 +174,7 @@ class FakeService:
         self.conversations = ()
         self.turns = {}
         self.n_tickets = 0
+        self.n_requests = 0
 
     def named(self, name):
         return [arguments for called, *arguments in self.calls if called == name]
@@ -188,6 +189,7 @@ class FakeService:
 
     def add_paths(self, paths):
         self.calls.append(("add_paths", list(paths)))
+        return self._request()
 
     def cancel_ingest(self):
         self.calls.append(("cancel_ingest",))
@@ -200,9 +202,18 @@ class FakeService:
 
     def unlock(self, document_id, password):
         self.calls.append(("unlock", document_id, password))
+        return self._request()
 
     def recognize_text(self, document_ids):
         self.calls.append(("recognize_text", list(document_ids)))
+        return self._request()
+
+    def _request(self):
+        self.n_requests += 1
+        return self.n_requests
+
+    def find_by_meaning(self, settings):
+        self.calls.append(("find_by_meaning", settings))
 
     def watch_folder(self, path, collection_id):
         self.calls.append(("watch_folder", path, collection_id))

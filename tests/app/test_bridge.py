@@ -1,5 +1,6 @@
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -98,6 +99,38 @@ def test_the_service_is_built_on_another_thread(qtbot, parts):
     service = bridge._service
     bridge.close()
     assert service.calls == [("close",)]
+
+
+def test_settings_that_change_while_the_service_starts_reach_it(qtbot, parts):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def factory(*arguments):
+        begun.set()
+        go_on.wait(20)
+        return parts.FakeService(*arguments)
+
+    bridge = ServiceBridge(Path("/nowhere"), Settings(), factory)
+    bridge.find_by_meaning(Settings().with_(find_by_meaning="off"))
+    with qtbot.waitSignal(bridge.started):
+        bridge.start()
+        assert begun.wait(20)
+        newest = Settings().with_(find_by_meaning="on")
+        bridge.find_by_meaning(newest)
+        bridge.use_model(Path("a.gguf"))
+        bridge.use_model(Path("b.gguf"))
+        go_on.set()
+    assert bridge._service.calls == [("find_by_meaning", newest), ("use_model", Path("b.gguf"))]
+    bridge.close()
+
+
+def test_two_requests_are_not_merged_into_one(bridge, qtbot):
+    events = told(bridge)
+    first = IngestProgress(True, 1, 0, 0, 0, 0, 9, "", 0.0, request=1)
+    bridge.post(first)
+    bridge.post(replace(first, elapsed_s=1.0))
+    bridge.post(replace(first, request=2))
+    qtbot.waitUntil(lambda: len(events) >= 2)
+    assert [(event.request, event.elapsed_s) for event in events] == [(1, 1.0), (2, 0.0)]
 
 
 @pytest.mark.parametrize(

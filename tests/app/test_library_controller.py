@@ -39,11 +39,13 @@ def titles(opened):
     return [model.index(row, 0).data() for row in range(model.rowCount())]
 
 
-def read(opened, *documents, running=False):
-    """The service has read these files."""
+def read(opened, *documents, running=False, request=None):
+    """The service has read these files, which were asked for last unless ``request`` says otherwise."""
     service = opened.service
+    number = service.n_requests if request is None else request
     service.documents = (*service.documents, *documents)
-    service.send(IngestProgress(running, len(documents), len(documents), 0, 9, 9, 9, "", 1.0))
+    n_files = len(documents)
+    service.send(IngestProgress(running, n_files, n_files, 0, 9, 9, 9, "", 1.0, request=number))
     service.request_documents()
     opened.settle()
 
@@ -62,7 +64,7 @@ def test_what_is_added_to_a_collection_goes_into_it_once_it_is_read(opened, part
 def test_a_list_that_was_made_too_early_does_no_harm(opened, parts):
     opened.window.add_paths([Path("/docs")])
     late = parts.document(9, "late.pdf")
-    opened.service.send(IngestProgress(False, 1, 1, 0, 9, 9, 9, "", 1.0))
+    opened.service.send(IngestProgress(False, 1, 1, 0, 9, 9, 9, "", 1.0, request=1))
     opened.service.send(LibraryChanged(opened.service.documents))
     opened.service.documents += (late,)
     opened.service.request_documents()
@@ -105,12 +107,22 @@ def test_two_times_of_adding_are_told_apart(opened, parts):
     opened.window.add_paths([Path("/docs/d.pdf")])
     opened.window.library.bar.choose(2)
     opened.window.add_paths([Path("/docs/e.pdf")])
-    read(opened, parts.document(4, "d.pdf"))
+    read(opened, parts.document(5, "e.pdf"), request=2)
+    opened.settle()
+    assert opened.service.named("move_to_collection") == [[[5], 2]]
+    read(opened, parts.document(4, "d.pdf"), request=1)
+    opened.settle()
+    assert opened.service.named("move_to_collection") == [[[5], 2], [[4], 1]]
+
+
+def test_what_ends_that_nobody_here_asked_for_is_not_what_was_added(opened, parts):
+    """As what is taken up after a crash, or a reading that fails."""
+    opened.window.add_paths([Path("/docs/d.pdf")])
+    for _ in range(3):
+        read(opened, request=77)
+    read(opened, parts.document(4, "d.pdf"), request=1)
     opened.settle()
     assert opened.service.named("move_to_collection") == [[[4], 1]]
-    read(opened, parts.document(5, "e.pdf"))
-    opened.settle()
-    assert opened.service.named("move_to_collection") == [[[4], 1], [[5], 2]]
 
 
 def test_a_collection_from_its_name_to_its_end(open_window, qtbot, parts, monkeypatch):
@@ -251,8 +263,9 @@ def locked(opened, parts):
 def test_a_password_that_does_not_fit_is_told_where_it_was_entered(opened, locked):
     dialog = opened.window.documents.dialog
     problem = ((locked.path, "This password does not fit."),)
-    opened.service.send(IngestProgress(False, 1, 1, 1, 0, 9, 9, "", 0.1, problems=problem))
-    opened.service.send(Notice("bank.pdf: This password does not fit."))
+    number = opened.service.n_requests
+    opened.service.send(IngestProgress(False, 1, 1, 1, 0, 9, 9, "", 0.1, problems=problem, request=number))
+    opened.service.send(Notice("bank.pdf: This password does not fit.", request=number))
     opened.settle()
     assert dialog.message.text() == "This password does not fit."
     assert not opened.window.library.strip.isVisible()
@@ -263,9 +276,36 @@ def test_a_password_that_does_not_fit_is_told_where_it_was_entered(opened, locke
 
 
 def test_a_notice_alone_is_enough_to_refuse_a_password(opened, locked):
-    opened.service.send(Notice("This password does not fit.", "Try another one."))
+    notice = Notice("This password does not fit.", "Try another one.", request=opened.service.n_requests)
+    opened.service.send(notice)
     opened.settle()
     assert opened.window.documents.dialog.message.text() == "This password does not fit. Try another one."
+    assert opened.window._problems.count() == 0
+
+
+def test_what_others_say_meanwhile_is_no_refusal(opened, locked):
+    opened.service.send(Notice("The disk is full."))
+    opened.service.send(Notice("bank.pdf: it was said of another reading.", request=99))
+    opened.settle()
+    assert opened.window.documents.dialog.trying
+    assert opened.window.documents.dialog.message.text() == ""
+    assert opened.window._problems.count() == 2
+
+
+def test_other_reading_shows_while_a_password_is_tried(opened, locked):
+    problem = (("/docs/z.pdf", "It is damaged."),)
+    opened.service.send(IngestProgress(False, 1, 1, 1, 0, 9, 9, "", 0.1, problems=problem, request=99))
+    opened.settle()
+    assert opened.window.library.strip.isVisible()
+    assert opened.window.documents.dialog.trying
+
+
+def test_a_password_that_was_not_tried_to_the_end_can_be_entered_again(opened, locked):
+    number = opened.service.n_requests
+    opened.service.send(IngestProgress(False, 0, 0, 0, 0, 0, 0, "", 0.1, cancelled=True, request=number))
+    opened.settle()
+    assert not opened.window.documents.dialog.trying
+    assert opened.window.documents.dialog.message.text() == "Reading was stopped."
 
 
 def test_a_document_that_opens_ends_the_question_and_the_password_is_kept_nowhere(opened, locked):
@@ -273,7 +313,8 @@ def test_a_document_that_opens_ends_the_question_and_the_password_is_kept_nowher
     left = []
     dialog.finished.connect(lambda result: left.append((result, dialog.edit.text())))
     opened.service.documents = (replace(locked, status=DocumentStatus.READY, note=""),)
-    opened.service.send(IngestProgress(False, 1, 1, 0, 9, 9, 9, "", 0.1))
+    number = opened.service.n_requests
+    opened.service.send(IngestProgress(False, 1, 1, 0, 9, 9, 9, "", 0.1, request=number))
     opened.service.request_documents()
     opened.settle()
     assert left == [(1, "")]
@@ -293,7 +334,7 @@ def test_recognizing_text_takes_its_turn_among_what_is_read(opened, parts, monke
     assert opened.service.named("recognize_text") == [[[4]]]
     library.bar.choose(1)
     opened.window.add_paths([Path("/docs/d.pdf")])
-    read(opened)  # the recognition ended
+    read(opened, request=1)  # the recognition ended
     assert opened.service.named("move_to_collection") == []
     read(opened, parts.document(5, "d.pdf"))
     opened.settle()
@@ -302,11 +343,11 @@ def test_recognizing_text_takes_its_turn_among_what_is_read(opened, parts, monke
 
 def test_what_a_watched_folder_brings_is_not_taken_for_what_was_added(opened, parts):
     opened.window.add_paths([Path("/docs/d.pdf")])
-    opened.service.send(IngestProgress(False, 1, 1, 0, 9, 9, 9, "", 1.0, watched=True))
+    opened.service.send(IngestProgress(False, 1, 1, 0, 9, 9, 9, "", 1.0, watched=True, request=2))
     for _ in range(3):
         opened.service.request_documents()
         opened.settle()
-    read(opened, parts.document(4, "d.pdf"))
+    read(opened, parts.document(4, "d.pdf"), request=1)
     opened.settle()
     assert opened.service.named("move_to_collection") == [[[4], 1]]
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt
 from PySide6.QtWidgets import QPushButton
 
 from app import library_page
@@ -51,6 +51,24 @@ def test_a_failed_file_says_why(page, parts):
     words = page.list.model().index(1, 0).data(role)
     assert words == "scan.pdf, PDF · 3 pages · 1.2 MB, Not read, It holds no text."
     page.grab()
+
+
+def test_a_large_selection_outlives_a_new_list_and_is_told_of_once(page, parts, monkeypatch):
+    documents = [parts.document(number, f"{number}.pdf") for number in range(1, 1601)]
+    page.set_documents(documents)
+    rows = page.list.model()
+    chosen = QItemSelection()
+    for row in [*range(0, 800, 2), *range(800, 1600)]:
+        chosen.select(rows.index(row, 0), rows.index(row, 0))
+    page.list.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.Select)
+    before = [one.id for one in page.list.selected()]
+    told = []
+    real = page.detail.show_selected
+    monkeypatch.setattr(page.detail, "show_selected", lambda some: told.append(len(some)) or real(some))
+    page.set_documents(documents[1:])  # the first one went
+    assert [one.id for one in page.list.selected()] == before[1:]
+    assert told.count(1199) <= 2, "at most when it is chosen again, and at the end"
+    assert len(told) <= 4
 
 
 def test_delete_asks_and_removes(page, parts, qtbot, monkeypatch):

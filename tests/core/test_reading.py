@@ -16,6 +16,7 @@ import pytest
 from msoffcrypto.method.ecma376_agile import ECMA376Agile
 
 from core.config import Settings
+from core.errors import StoreError
 from core.ingest import library
 from core.service import Service
 from core.store.database import open_database
@@ -106,8 +107,10 @@ def test_a_password_opens_a_document_and_is_used_again(tmp_path, start):
     assert running.read(path).n_failed == 1
     info = running.documents()["a.docx"]
     assert info.status is DocumentStatus.NEEDS_PASSWORD
-    running.service.unlock(info.id, "wrong")
-    assert "does not open" in running.wait(Notice).message
+    number = running.service.unlock(info.id, "wrong")
+    notice = running.wait(Notice)
+    assert "does not open" in notice.message
+    assert notice.request == number
     assert running.documents()["a.docx"] == info, "it still asks for its password"
     running.service.unlock(info.id, "sesame")
     running.eventually(lambda: running.documents()["a.docx"].status is DocumentStatus.READY)
@@ -126,8 +129,42 @@ def test_a_password_opens_a_document_and_is_used_again(tmp_path, start):
 
 def test_unlock_of_a_document_that_is_gone(start):
     running = start()
-    running.service.unlock(7, "x")
-    assert "no longer" in running.wait(Notice).message
+    number = running.service.unlock(7, "x")
+    notice = running.wait(Notice)
+    assert "no longer" in notice.message
+    assert (notice.request, running.ended().request) == (number, number)
+
+
+def test_every_request_is_told_under_its_own_number_and_comes_to_an_end(tmp_path, start):
+    (tmp_path / "a.txt").write_text("the zebra")
+    (tmp_path / "b.docx").write_bytes(locked("sesame"))
+    with open_database(tmp_path / "data") as db:
+        ReadingStore(db).add([tmp_path / "b.docx"], ocr=False)
+    running = start(take_up=True)
+    taken_up = running.ended()
+    assert taken_up.n_failed == 1
+    info = running.documents()["b.docx"]
+    # An unlock goes ahead of what is still being written down.
+    numbers = [running.service.add_paths([tmp_path / "a.txt"]), running.service.unlock(info.id, "wrong")]
+    ends = {one.request: one for one in (running.ended(), running.ended())}
+    assert set(ends) == set(numbers)
+    assert taken_up.request not in numbers
+    assert [path for path, _reason in ends[numbers[1]].problems] == [str(tmp_path / "b.docx")]
+
+
+def test_a_reading_that_raises_ends_too(tmp_path, start, monkeypatch):
+    running = start()
+
+    def fail(*_arguments, **_options):
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(library, "ingest", fail)
+    number = running.service.add_paths([tmp_path])
+    notice = running.wait(Notice)
+    assert (notice.message, notice.request) == ("The disk is full.", number)
+    assert running.ended().request == number
+    monkeypatch.undo()
+    assert running.read(tmp_path).request == number + 1
 
 
 def test_pause_and_resume(files, start):

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from core.config import Settings
+from core.ingest.places import identity
 from core.service import Service
 from core.store.database import open_database
-from core.store.documents import DocumentStore
+from core.store.documents import DocumentStore, NewDocument
+from core.store.folders import FolderStore
 from core.types import (
     CollectionsChanged,
     IngestProgress,
@@ -18,6 +20,7 @@ from core.types import (
     Notice,
     WatchedFoldersChanged,
 )
+from core.watching import is_still_there
 
 TIMEOUT_S = 30
 
@@ -273,3 +276,18 @@ def test_documents_that_were_read_before_a_crash_are_known_as_the_folders_own(st
     Path(folder / "a.txt").unlink()
     (folder / "b.txt").write_text("b")
     start().titles("b.txt")
+
+
+def test_a_disk_that_goes_just_before_its_documents_are_removed_keeps_them(tmp_path, folder):
+    """Looked at while it was there, removed when its folder is another one."""
+    with open_database(tmp_path / "data") as db:
+        store = FolderStore(db)
+        store.add(str(folder), None)
+        store.set_seen(str(folder), identity(folder), {})
+        DocumentStore(db).save(NewDocument(str(folder / "gone.txt"), "gone.txt"))
+        (gone,) = store.documents(str(folder))
+        assert not is_still_there(db, gone)
+        folder.rename(tmp_path / "unplugged")
+        assert is_still_there(db, gone)
+        folder.mkdir()
+        assert is_still_there(db, gone)

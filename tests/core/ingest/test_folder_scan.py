@@ -1,12 +1,15 @@
 import os
 import shutil
+import tempfile
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.ingest import folder_scan
 from core.ingest.folder_scan import compare, is_gone
+from core.ingest.places import identity
 from core.store.documents import DocumentStore
 from core.store.folders import FolderRecord, FolderStore
 
@@ -35,7 +38,7 @@ def look(store, read):
         changes = compare(records, store, **options)
         for path, state in changes.folders.items():
             if state.seen_as:
-                store.set_seen(path, state.seen_as)
+                store.set_seen(path, state.seen_as, state.mounts)
         documents = DocumentStore(store._db)
         for document_id, file in changes.moved:
             documents.relocate(document_id, str(file.path), file.path.name, file.mtime_ns)
@@ -174,6 +177,90 @@ def test_the_empty_folder_that_a_disk_leaves_is_not_taken_for_the_disk(folder, l
     assert (len(changes.gone), changes.folders[str(folder)].is_there) == (1, True)
 
 
+def test_a_mount_point_that_is_not_quite_empty_is_not_taken_for_the_disk(folder, look, store, tmp_path):
+    (folder / "a.txt").write_text("text")
+    look(folder)
+    before = store.list()[0].seen_as
+    folder.rename(tmp_path / "disk")
+    folder.mkdir()
+    (folder / "left.txt").write_text("written while the disk was away")
+    for _ in range(2):
+        changes = look(folder)
+        assert (changes.gone, changes.unread) == ((), ())
+        assert not changes.folders[str(folder)].is_there
+        assert "not there now" in changes.folders[str(folder)].note
+        assert store.list()[0].seen_as == before
+    shutil.rmtree(folder)
+    (tmp_path / "disk").rename(folder)
+    assert look(folder).folders[str(folder)].is_there
+
+
+def test_another_folder_with_a_known_document_in_it_is_the_folder(folder, look, store, tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"text of {name}")
+    look(folder)
+    shutil.copytree(folder, tmp_path / "copy")
+    shutil.rmtree(folder)
+    (tmp_path / "copy").rename(folder)
+    (folder / "b.txt").unlink()
+    assert [Path(one.path).name for one in look(folder).gone] == ["b.txt"]
+    assert store.list()[0].seen_as == identity(folder)
+
+
+@pytest.fixture
+def disk(folder):
+    """Another device, reached as ``usb`` in the folder; a link stands for mounting it, which needs rights."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == folder.stat().st_dev:
+        pytest.skip("there is no second device here")
+    with tempfile.TemporaryDirectory(dir=shared) as made:
+        (folder / "usb").symlink_to(made)
+        yield Path(made)
+
+
+def test_a_disk_below_the_folder_that_goes_takes_no_document_with_it(folder, disk, look, store):
+    (folder / "a.txt").write_text("text")
+    (disk / "b.txt").write_text("text on the disk")
+    (disk / "sub").mkdir()
+    (disk / "sub" / "c.txt").write_text("more text on the disk")
+    look(folder)
+    mount = folder / "usb"
+    mount.unlink()
+    for stand_in in ("nothing", "mount point", "not quite empty", "one known"):
+        if stand_in == "mount point":
+            mount.mkdir()
+        elif stand_in == "not quite empty":
+            (mount / "d.txt").write_text("written while the disk was away")
+        elif stand_in == "one known":
+            (mount / "b.txt").write_text("an old copy of it")
+        changes = look(folder)
+        assert changes.gone == (), stand_in
+        assert "A disk in it is not there now" in changes.folders[str(folder)].note
+        assert bool(changes.unread) == (stand_in == "one known")
+    (folder / "a.txt").unlink()
+    assert [Path(one.path).name for one in look(folder).gone] == ["a.txt"]
+    shutil.rmtree(mount)
+    mount.symlink_to(disk)
+    (disk / "b.txt").unlink()
+    changes = look(folder)  # it is back: what went from it is gone
+    assert [Path(one.path).name for one in changes.gone] == ["b.txt", "d.txt"]
+    assert changes.folders[str(folder)].note == ""
+    assert set(ids(store, folder)) == {"c.txt"}
+
+
+def test_another_disk_in_the_place_of_one_says_nothing_of_its_documents(folder, disk, look, tmp_path):
+    (folder / "a.txt").write_text("text")
+    (disk / "b.txt").write_text("text on the disk")
+    look(folder)
+    with tempfile.TemporaryDirectory(dir=disk.parent) as another:
+        Path(another, "z.txt").write_text("text on another disk")
+        (folder / "usb").unlink()
+        (folder / "usb").symlink_to(another)
+        for _ in range(2):
+            changes = look(folder)
+            assert (changes.gone, changes.unread) == ((), ())
+
+
 def test_what_lies_behind_a_link_that_leads_nowhere_stays(folder, look, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -259,6 +346,47 @@ def test_a_name_that_is_stored_in_the_other_unicode_form_is_the_same_file(folder
     seen = folder_scan._Seen()
     folder_scan.sort_files({str(split): split}, store.documents(str(folder)), seen)
     assert (seen.new, seen.missing) == ([], [])
+
+
+def test_a_name_that_changed_in_capitals_only_is_no_second_document(folder, look, store, monkeypatch):
+    old, new = folder / "A.txt", folder / "a.txt"
+    old.write_text("text")
+    look(folder)
+    before = ids(store, folder)["A.txt"]
+    os.link(old, new)  # as on a file system that takes both names for the same file, and lists one
+    real = folder_scan.find_files
+
+    def listed(paths):
+        found = real(paths)
+        return replace(found, files=tuple(one for one in found.files if one.name != "A.txt"))
+
+    monkeypatch.setattr(folder_scan, "find_files", listed)
+    changes = look(folder)
+    assert [one for one, _file in changes.moved] == [before]
+    assert (changes.unread, changes.gone) == ((), ())
+    assert ids(store, folder) == {"a.txt": before}
+    old.unlink()
+    os.link(new, folder / "A.TXT")
+    new.unlink()
+    (folder / "A.TXT").write_text("text, changed meanwhile")
+    os.link(folder / "A.TXT", new)
+    monkeypatch.setattr(
+        folder_scan, "find_files", lambda paths: replace(real(paths), files=(folder / "A.TXT",))
+    )
+    changes = look(folder)
+    assert ([one for one, _file in changes.moved], names(changes.unread)) == ([before], ["A.TXT"])
+    assert ids(store, folder) == {"A.TXT": before}
+    assert look(folder).unread == ()
+
+
+def test_a_name_that_differs_in_capitals_is_another_file_where_the_system_says_so(folder, look, store):
+    (folder / "A.txt").write_text("text")
+    look(folder)
+    before = ids(store, folder)["A.txt"]
+    (folder / "A.txt").unlink()
+    (folder / "a.txt").write_text("other text")
+    look(folder)
+    assert before not in ids(store, folder).values()
 
 
 def test_programs_own_files_are_no_documents(folder, look):

@@ -2,7 +2,7 @@ import pytest
 
 from core.store.collections import CollectionStore
 from core.store.documents import DocumentStore, NewDocument
-from core.store.folders import FolderStore
+from core.store.folders import FolderRecord, FolderStore
 
 
 @pytest.fixture
@@ -54,12 +54,23 @@ def test_what_came_by_watching_is_known_after_moves_and_a_second_watching(folder
     assert folders.documents("/later")[0].came_by_watching
 
 
+def test_what_was_mounted_below_a_folder_is_known_as_it_was_last_seen(folders, db):
+    folders.add("/docs", None)
+    folders.add("/other", None)
+    folders.set_seen("/docs", "1:2", {"/docs/usb": "3:2", "/docs/nas": "4:2"})
+    folders.set_seen("/docs", "1:2", {"/docs/usb": "5:2"})
+    folders.set_seen("/gone", "1:2", {"/gone/usb": "3:2"})
+    assert [one.mounts for one in folders.list()] == [{"/docs/usb": "5:2"}, {}]
+    folders.remove("/docs")
+    assert db.rows("SELECT * FROM watched_mounts") == []
+
+
 def test_a_collection_that_is_deleted_leaves_the_folder(folders, db):
     collections = CollectionStore(db)
     flat = collections.create("Flat")
     folders.add("/docs", flat)
-    folders.set_seen("/docs", "1:2")
-    assert [(one.path, one.collection_id, one.seen_as) for one in folders.list()] == [("/docs", flat, "1:2")]
+    folders.set_seen("/docs", "1:2", {})
+    assert folders.list() == (FolderRecord("/docs", flat, "1:2"),)
     folders.add("/docs", None)
     assert folders.list()[0].collection_id is None
     folders.add("/docs", flat)

@@ -37,6 +37,7 @@ def test_tables_and_columns(db):
         "turns",
         "watched_documents",
         "watched_folders",
+        "watched_mounts",
     ]
     assert columns["places"] == ["document_id", "ordinal", "block", "start", "end", "page", "gap"]
     assert columns["blocks"] == ["rowid", "id", "text", "n_tokens_est"]
