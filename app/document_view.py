@@ -132,13 +132,33 @@ class DocumentView(QWidget):
         if self._shows_pages:
             self.pages.open(passage.page or 1, passage.n_pages, same_document=same)
 
+    def forget(self) -> None:
+        """Show nothing, and keep nothing of what was shown: its document is gone, or its reader."""
+        self._passage = None
+        self._text_is_old = False
+        self.text.forget()
+        self.pages.forget()
+        for line in (self.title, self.place):
+            line.set_whole("")
+        self.title.setToolTip("")
+        self.mode.hide()
+        self.problem.hide()
+        self.room_wanted.emit()
+
+    @property
+    def document_id(self) -> int | None:
+        """Of what is shown."""
+        return None if self._passage is None else self._passage.document_id
+
     def take(self, event: PageLoaded | TextLoaded) -> None:
-        """What was wanted has come. What belongs to another document by now is left out."""
+        """What was wanted has come. What belongs to another document or passage by now is left out."""
         if self._passage is None or event.document_id != self._passage.document_id:
             return
         if isinstance(event, TextLoaded):
             if not self._text_is_old:
                 self.text.add(event)
+        elif (event.block_id, event.quote) != (self._passage.block_id, self._passage.quote):
+            return  # its marks are not the ones to scroll to; those are on their way
         elif event.image is not None:
             self.pages.show_page(event.image)
         elif self._shows_pages and event.page == self.pages.page:

@@ -175,6 +175,8 @@ class MainWindow(QMainWindow):
                 | WatchedFoldersChanged()
             ):
                 self.documents.take(event)
+                if isinstance(event, LibraryChanged):
+                    self.right.keep_only(event.documents)
             case ConversationsChanged():
                 self._titles = {one.id: one.title for one in event.conversations}
                 self.left.set_conversations(event, self.controller.conversation_id)
@@ -255,6 +257,7 @@ class MainWindow(QMainWindow):
 
     def start_over(self) -> None:
         self._hide_right()
+        self.right.forget_document()
         self.controller.forget()
 
     def show_library(self) -> None:

@@ -209,6 +209,12 @@ class PageView(QScrollArea):
             self._to_mark = False
             self._scroll_to_mark()
 
+    def forget(self) -> None:
+        """Show nothing, and keep nothing of what was shown."""
+        self.stop()
+        self._page = self._n_pages = 1
+        self.paper.show_page(None)
+
     def stop(self) -> None:
         """Nothing comes any more for what was wanted last."""
         self._ask_timer.stop()

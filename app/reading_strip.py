@@ -117,7 +117,9 @@ class ReadingStrip(QWidget):
         self.problems.setFixedHeight(self._theme.px(min(len(problems), _PROBLEM_LINES) * 26 + 10))
 
     def _pause(self) -> None:
-        """The file in hand is finished first: the button says so until the core does."""
+        """The file in hand is finished first; one that takes long is left and read again later, from its
+        beginning. The button says so until the core does.
+        """
         wanted = self._last is None or not self._last.paused
         self.pause.setText("Pausing…" if wanted else "Going on…")
         self.pause.setEnabled(False)

@@ -37,8 +37,8 @@ _MANNERS = {
 _BY_ENDING = {ending: manner for manner, endings in _MANNERS.items() for ending in endings.split()}
 _HEADING = re.compile(r"(#{1,6})\s+(?=\S)")
 _ITEM = re.compile(r"\s*[-*+]\s+(?=\S)")
-_RULE = re.compile(r"[\s|:\-]*-{2,}[\s|:\-]*\Z")
-"""The line under the head of a Markdown table."""
+_RULE = re.compile(r"[\s|:\-]+\Z")
+"""The line under the head of a Markdown table, which also holds ``--``."""
 _BAR = " | "
 MAX_COLUMNS = 16
 """A row with more cells is read as a line."""
@@ -117,7 +117,7 @@ def _paragraph(line: str, start: int, manner: Manner, *, apart: bool) -> Paragra
     if manner is not Manner.PROSE:
         if manner is not Manner.TABLE and (found := _HEADING.match(line)):
             return Paragraph(Kind.HEADING, ((start + found.end(), end),), len(found[1]), apart)
-        if manner is Manner.MARKDOWN and "|" in line and _RULE.match(line):
+        if manner is Manner.MARKDOWN and "|" in line and "--" in line and _RULE.match(line):
             return None
         cells = _cells(line, start)
         if 1 < len(cells) <= MAX_COLUMNS:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QPoint, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QTextCharFormat, QTextCursor
 
 from app.alignment import utf16_offsets
@@ -15,8 +15,13 @@ from core.types import PassageText, TextLoaded
 _LOAD_BLOCKS = 12
 """So many are asked for at once when one reads on."""
 _MAX_CHARACTERS = 40_000
-"""Stand in the view at most: laying out more would be felt. What is far away leaves it again."""
-
+"""Stand in the view: laying out more would be felt. What is far away leaves it again."""
+_MOST_CHARACTERS = 160_000
+"""Stand in a view so large that what is within reach is more than that."""
+_AHEAD, _BEHIND = 2.0, 1.0
+"""Heights of the view below and above what is seen: so much text is wanted there."""
+_SPARE = 0.25
+"""Heights of the view: so much more than is wanted stays, so that what leaves is not asked for again."""
 _REST_MS = 100
 """A table fits itself to a new width when the view has rested so long."""
 _WITH_TABLES = frozenset((Manner.MARKDOWN, Manner.MARKED, Manner.TABLE))
@@ -90,6 +95,14 @@ class ReadingView(Reading):
         QTimer.singleShot(0, self, self.scroll_to_mark)  # again, once a pane that just opened has its size
         QTimer.singleShot(0, self, self._want_more)
 
+    def forget(self) -> None:
+        """Show nothing, and keep nothing of what was shown."""
+        self._document_id, self._n_blocks, self._first = 0, 0, 0
+        self._text, self._cuts, self._mark = "", [], (0, 0, 0)
+        self._asked, self._to_mark = None, False
+        self._refill.stop()
+        self._fill()
+
     def add(self, part: TextLoaded) -> None:
         """Take blocks before or behind those that are here; what is too far away then leaves."""
         if part.document_id != self._document_id or part.first != self._asked:
@@ -99,14 +112,16 @@ class ReadingView(Reading):
             return
         before = part.first < self._first
         offset, top = self._anchor()
+        low, high = self._within_reach()
         moved = self._prepend(part) if before else self._append(part)
-        moved += self._drop(at_end=before)
+        moved += self._drop_end(high + moved) if before else self._drop_beginning(low)
         self._fill()
         if self._to_mark:
             self.scroll_to_mark()
         else:
             self._show_at(offset + moved, top)
-        self._want_more()
+        if len(self._text) < _MOST_CHARACTERS:  # else only reading on brings more
+            self._want_more()
 
     def scroll_to_mark(self) -> None:
         """Bring the marked sentence into the upper third."""
@@ -136,20 +151,40 @@ class ReadingView(Reading):
         self._text += part.text
         return 0
 
-    def _drop(self, *, at_end: bool) -> int:
-        """Let whole blocks go until the rest is small enough; how far offsets move."""
-        if at_end:
-            while len(self._text) > _MAX_CHARACTERS and len(self._cuts) > 1:
-                self._text = self._text[: self._cuts.pop()]
-            return 0
+    def _drop_end(self, keep: int) -> int:
+        """Let whole blocks behind the character ``keep`` go until the rest is small enough; how far offsets
+        move.
+        """
+        while len(self._text) > _MAX_CHARACTERS and len(self._cuts) > 1 and self._cuts[-1] > keep:
+            self._text = self._text[: self._cuts.pop()]
+        return 0
+
+    def _drop_beginning(self, keep: int) -> int:
+        """The same with blocks before the character ``keep``."""
         n_gone = 0
-        while len(self._text) - self._cuts[n_gone] > _MAX_CHARACTERS and n_gone < len(self._cuts) - 1:
+        while (
+            n_gone + 1 < len(self._cuts)
+            and self._cuts[n_gone + 1] <= keep
+            and len(self._text) - self._cuts[n_gone] > _MAX_CHARACTERS
+        ):
             n_gone += 1
         gone = self._cuts[n_gone]
         self._text = self._text[gone:]
         self._cuts = [cut - gone for cut in self._cuts[n_gone:]]
         self._first += n_gone
         return -gone
+
+    def _within_reach(self) -> tuple[int, int]:
+        """First and last character that stay: those seen, and as many around as would be asked for."""
+        height = self.viewport().height()
+        mark = self._mark_span() if self._to_mark else None
+        if mark is None:
+            middle, top = self._anchor()[0], 0
+        else:
+            middle, top = mark[0], self.cursorRect(self._cursor_at(mark[0])).top() - height // 4
+        low = self._offset_at(top - round((_BEHIND + _SPARE) * height))
+        high = self._offset_at(top + round((1 + _AHEAD + _SPARE) * height))
+        return max(low, middle - _MOST_CHARACTERS // 4), min(high, middle + _MOST_CHARACTERS * 3 // 4)
 
     # --- scrolling --------------------------------------------------------------------------------
 
@@ -165,6 +200,7 @@ class ReadingView(Reading):
             self.scroll_to_mark()
         else:
             self._show_at(offset, top)
+        self._want_more()
 
     def _scrolled(self) -> None:
         if not self._filling:
@@ -175,11 +211,12 @@ class ReadingView(Reading):
         """Ask for what follows before its place comes into view."""
         if self._asked is not None or not self._cuts:
             return
-        bar, height = self.verticalScrollBar(), self.viewport().height()
+        at, height = self.verticalScrollBar().value(), self.viewport().height()
         behind = self._first + len(self._cuts)
-        if behind < self._n_blocks and bar.value() > bar.maximum() - 2 * height:
+        # Not the scroll bar's end, which is too near while Qt has not laid everything out.
+        if behind < self._n_blocks and self.document().size().height() - at - height < _AHEAD * height:
             self._ask(behind, min(_LOAD_BLOCKS, self._n_blocks - behind))
-        elif self._first > 0 and bar.value() < height:
+        elif self._first > 0 and at < _BEHIND * height:
             first = max(0, self._first - _LOAD_BLOCKS)
             self._ask(first, self._first - first)
 
@@ -189,13 +226,21 @@ class ReadingView(Reading):
 
     def _anchor(self) -> tuple[int, int]:
         """The character at the upper left corner, as its offset in the text, and the top of its line."""
-        cursor = self.cursorForPosition(self.viewport().rect().topLeft())
-        at = bisect_right(self._stretches, cursor.position(), key=lambda one: one.position) - 1
-        if at < 0:
-            return 0, self.cursorRect(cursor).top()
-        one = self._stretches[at]
-        offset = min(one.end, one.start + cursor.position() - one.position)
+        if not self._stretches:
+            return 0, 0
+        offset = self._offset_at(0)
         return offset, self.cursorRect(self._cursor_at(offset)).top()
+
+    def _offset_at(self, y: int) -> int:
+        """The character at the left edge, ``y`` pixels below the view's upper edge; that may be out of
+        sight.
+        """
+        position = self.cursorForPosition(QPoint(0, y)).position()
+        at = bisect_right(self._stretches, position, key=lambda one: one.position) - 1
+        if at < 0:
+            return 0
+        one = self._stretches[at]
+        return min(one.end, one.start + position - one.position)
 
     def _cursor_at(self, offset: int) -> QTextCursor:
         cursor = QTextCursor(self.document())

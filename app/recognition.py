@@ -5,7 +5,7 @@ from typing import Final
 
 from core.types import DocumentInfo, DocumentStatus
 
-_PICTURES: Final = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
+_PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp")
 HOW_TO_GET_IT: Final = "Text in pictures can be recognized with the extra “ocr”, which is not installed here."
 
 

@@ -13,7 +13,7 @@ from app.theme import INTERFACE_PX, SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import EmptyState, IconButton, TextButton
 from app.wording import place_name, unwrapped
-from core.types import CacheState, PassageText, SessionTotals
+from core.types import CacheState, DocumentInfo, PassageText, SessionTotals
 
 SOURCES, DOCUMENT, INSPECTOR = range(3)
 _OPEN = "passage"
@@ -146,6 +146,16 @@ class RightPane(QWidget):
         self._has_document = True
         self.show_tab(DOCUMENT)
         self.document.show_passage(passage)
+
+    def keep_only(self, documents: Sequence[DocumentInfo]) -> None:
+        """Let go of the document that is shown, unless it is one of these."""
+        if self.document.document_id not in (None, *(one.id for one in documents)):
+            self.forget_document()
+
+    def forget_document(self) -> None:
+        self._has_document = False
+        self.document.forget()
+        self._show(self.tabs.currentIndex())
 
     def tick(self, turn: TurnState) -> None:
         """Time passed for a turn that is being read."""

@@ -9,8 +9,9 @@
     │   │   ├── PasswordRequired
     │   │   ├── NoText          it was read and holds no text
     │   │   │   └── NeedsRecognition  its text is an image; recognition was not asked for
-    │   │   ├── LimitReached    reading it took more time or memory than one file may take
-    │   │   └── ReaderCrashed   the process that read it died
+    │   │   └── NotRead         reading it did not end: what is known of it stays
+    │   │       ├── LimitReached    it took more time or memory than one file may take
+    │   │       └── ReaderCrashed   the process that read it died
     │   ├── StoreError          the database: disk full, damaged, newer than this program, in use
     │   ├── SettingsError       a settings file or command line value that makes no sense
     │   ├── PromptTooLong       the question alone does not fit the model's context
@@ -58,11 +59,15 @@ class NeedsRecognition(NoText):
     """The document's text is there as an image only, and its recognition was not asked for."""
 
 
-class LimitReached(DocumentError):
+class NotRead(DocumentError):
+    """Reading the document did not end, which says nothing about what it holds."""
+
+
+class LimitReached(NotRead):
     """Reading it took more time or memory than one file may take."""
 
 
-class ReaderCrashed(DocumentError):
+class ReaderCrashed(NotRead):
     """The process that read it died."""
 
 

@@ -75,6 +75,8 @@ _MOST_WARMTHS = 20
 """Of so many documents kept warm it is told how warm they are."""
 _PAGE_S = 30.0
 """One page may take so long to draw."""
+_PAGES_END_S = 5.0
+"""The end of the program waits so long for the page that is being drawn, which is stopped."""
 _BLOCKS_AROUND = 8
 """On each side of a passage are shown at once; more are asked for while one reads on."""
 
@@ -559,17 +561,17 @@ class Service:
 
     def _page(self, document_id: int, page: int, width_px: int, block_id: str, quote: str) -> PageLoaded:
         """On the pages thread."""
-        from core.ingest.page_image import check_unchanged
-
-        part = PassageStore(self._pages.db).page_part(document_id, page, block_id, quote)
+        image, message, hint = None, "", ""
         try:
+            part = PassageStore(self._pages.db).page_part(document_id, page, block_id, quote)
             if part is None:
                 raise DocumentError("This document is no longer in the library.")
-            check_unchanged(part.path, part.n_bytes, part.mtime_ns, part.content_hash)
-            # In a process of its own: a damaged file must not take the window with it.
+            # In a process of its own: a damaged file must not take the window with it, nor may a drive that
+            # does not answer hold up this thread for longer than a page may take.
             image = self._page_child.call(
-                "core.ingest.page_image:render",
+                "core.ingest.page_image:render_unchanged",
                 part.path,
+                (part.n_bytes, part.mtime_ns, part.content_hash),
                 self._reading.password_of(part.path),
                 page,
                 width_px,
@@ -581,8 +583,8 @@ class Service:
             )
         except Exception as error:  # noqa: BLE001  (whatever it is, the window must not wait for a page)
             known = as_slipstream_error(error)
-            return PageLoaded(document_id, page, None, known.message, known.hint)
-        return PageLoaded(document_id, page, image)
+            message, hint = known.message, known.hint
+        return PageLoaded(document_id, page, image, message, hint, block_id, quote)
 
     # --- conversations ----------------------------------------------------------------------------
 
@@ -746,8 +748,8 @@ class Service:
         self._retrieval.put(self._ingest.stop)  # behind the requests that it is still writing down
         self._ingest.join()
         self._pages.stop()
-        self._pages.join()
-        self._page_child.close()
+        if self._pages.join(_PAGES_END_S):
+            self._page_child.close()  # else it ends with this process, or when its drive answers
         self._retrieval.put(lambda: self._engine.put(self._close_engine))
         self._retrieval.put(self._engine.stop)
         self._engine.join()

@@ -698,6 +698,16 @@ class Rectangle:
     right: float
     bottom: float
 
+    def __post_init__(self) -> None:
+        """Whoever draws it multiplies with it: ValueError for what is no part of a page, NaN included."""
+        if not (0 <= self.left <= self.right <= 1 and 0 <= self.top <= self.bottom <= 1):
+            raise ValueError("this is no part of a page")
+
+
+_MAX_PAGE_BYTES = 64 << 20
+_MAX_PAGES = 10_000_000
+_MAX_RECTANGLES = 200_000
+
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
@@ -712,8 +722,6 @@ class PageImage:
     """Bytes from one row of pixels to the next."""
     rgb: bytes = field(repr=False)
     """Three bytes a pixel, red first."""
-    page_width_pt: float
-    page_height_pt: float
     highlights: tuple[Rectangle, ...] = ()
     """What was cited, a rectangle for each stretch of a line; empty if nothing of it is on this page."""
     passage: tuple[Rectangle, ...] = ()
@@ -723,6 +731,10 @@ class PageImage:
         """Whoever shows it reads memory by these numbers, and another process may have made them up."""
         if not (0 < self.width <= self.stride // 3 and 0 < self.height <= len(self.rgb) // self.stride):
             raise ValueError("the pixels are not those of such a page")
+        if len(self.rgb) > _MAX_PAGE_BYTES or not 1 <= self.page <= self.n_pages <= _MAX_PAGES:
+            raise ValueError("no page is like that")
+        if len(self.highlights) + len(self.passage) > _MAX_RECTANGLES:
+            raise ValueError("more is marked than stands on a page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -734,6 +746,9 @@ class PageLoaded(Event):
     """None where the page cannot be shown: ``message`` says why, ``hint`` what to do."""
     message: str = ""
     hint: str = ""
+    block_id: str = ""
+    quote: str = ""
+    """What was to be marked, as it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,12 @@ class Worker:
         """End after the tasks already queued."""
         self._tasks.put(None)
 
-    def join(self, timeout_s: float | None = None) -> None:
-        """Wait for the end, ``timeout_s`` at most where a task may wait for a drive that does not answer."""
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end, ``timeout_s`` at most where a task may wait for a drive that does not answer;
+        whether it came.
+        """
         self._thread.join(timeout_s)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:

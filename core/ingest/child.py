@@ -5,6 +5,7 @@ reaches this one: the child is watched from here and killed, and its answers are
 """
 
 import contextlib
+import logging
 import os
 import pickle
 import select
@@ -20,10 +21,11 @@ from typing import Any, Self
 import psutil
 
 from core import errors
-from core.errors import BugError, Cancelled, DocumentError, LimitReached, ReaderCrashed, SlipstreamError
+from core.errors import BugError, Cancelled, LimitReached, NotRead, ReaderCrashed, SlipstreamError
 from core.ingest import wire
-from core.ingest.child_side import LENGTH_BYTES
+from core.ingest.child_side import GREETING, LENGTH_BYTES
 
+_log = logging.getLogger(__name__)
 _POLL_S = 0.05
 """How often time, memory and ``stop`` are looked at."""
 _ANSWER_S = 30.0
@@ -34,8 +36,14 @@ _KEPT_BYTES = 300 << 20
 """A child that holds more after a call is started anew: memory that was freed is seldom given back."""
 _PIECE_BYTES = 1 << 20
 _MAX_DESCRIPTION_BYTES = 64 << 20
+_MAX_ANSWER_BYTES = 400 << 20
+"""As much as the largest text has in UTF-8."""
+_START_S = 60.0
+"""A child may take so long to start; it takes a tenth of a second where nothing else is done."""
 _MAX_MESSAGE = 2_000
 """Characters of a message that came from a child."""
+_MAX_TRACE = 10_000
+"""Characters of the lines that a mistake was made in, the innermost ones."""
 _CODE = "import sys; {root!r} in sys.path or sys.path.insert(0, {root!r}); \
 from core.ingest.child_side import serve; serve()"
 
@@ -73,7 +81,7 @@ class ChildProcess:
         Raises what the function raises of Slipstream's errors and OSError; LimitReached where it took
         longer than ``seconds`` or more than ``memory_bytes``, ReaderCrashed where the child died, and
         Cancelled soon after ``stop``, which is asked on another thread; in these cases the child is gone.
-        BugError for the rest.
+        NotRead where no child starts, BugError for the rest.
         """
         if stop():
             raise Cancelled
@@ -86,7 +94,7 @@ class ChildProcess:
         self._calling.acquire()
         try:
             message = pickle.dumps((function, args, seconds, memory_bytes))
-            process = self._sent(len(message).to_bytes(LENGTH_BYTES, "little") + message)
+            process = self._sent(len(message).to_bytes(LENGTH_BYTES, "little") + message, stop)
         except BaseException:
             self._calling.release()
             raise
@@ -133,13 +141,18 @@ class ChildProcess:
                     call.trouble = trouble
                     call.process.kill()
 
-    def _sent(self, message: bytes) -> psutil.Popen:
+    def _sent(self, message: bytes, stop: Callable[[], bool]) -> psutil.Popen:
         """The child that has the message. One that died since the last call is replaced."""
         for _ in range(2):
             process = self._process
             if process is None or process.poll() is not None:
                 self._end()
                 process = self._process = self._started()
+                try:
+                    _wait_for_greeting(process, stop)
+                except BaseException:
+                    self._end()
+                    raise
             rest = memoryview(message)
             try:
                 while rest:
@@ -163,11 +176,7 @@ class ChildProcess:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
             )
         except OSError as error:
-            raise DocumentError(
-                "The process that reads files could not be started.",
-                hint="Close other programs and try again.",
-                details=repr(error),
-            ) from error
+            raise _not_started(repr(error)) from error
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -244,7 +253,7 @@ class Call:
             raise ValueError("description")
         description = bytes(self._bytes(length))
         sizes = wire.sizes(description)
-        if sum(sizes) > self._memory_bytes:
+        if sum(sizes) > min(self._memory_bytes, _MAX_ANSWER_BYTES):
             raise ValueError("size")
         answer = wire.decode(description, [memoryview(self._bytes(size)) for size in sizes])
         if not isinstance(answer, tuple) or not answer:
@@ -273,6 +282,19 @@ class Call:
         return _crashed(reason)
 
 
+def _wait_for_greeting(process: psutil.Popen, stop: Callable[[], bool]) -> None:
+    """Return when the child is ready to work. Raises Cancelled, and NotRead if it is not."""
+    pipe = process.stdout.fileno()
+    deadline = time.monotonic() + _START_S
+    while not _readable(pipe, _POLL_S):
+        if stop():
+            raise Cancelled
+        if time.monotonic() > deadline:
+            raise _not_started(f"no sign of it in {_START_S:g} s")
+    if os.read(pipe, len(GREETING)) != GREETING:
+        raise _not_started(f"exit code {process.wait()}")
+
+
 def _readable(pipe: int, seconds: float) -> bool:
     waiting = select.poll()
     waiting.register(pipe, select.POLLIN)
@@ -292,9 +314,9 @@ def _result(answer: tuple[Any, ...], memory_bytes: int) -> Any:
         case ("os", None, str(reason)):
             raise OSError(reason[:_MAX_MESSAGE])
         case ("fault", str(what), str(where)):
-            raise BugError(
-                "Slipstream made a mistake while it read a file.", details=f"{what[:_MAX_MESSAGE]}\n{where}"
-            )
+            details = f"{what[:_MAX_MESSAGE]}\n{where[-_MAX_TRACE:]}"
+            _log.error("a mistake in the process that reads files: %s", details)
+            raise BugError("Slipstream made a mistake while it read a file.", details=details)
     raise _crashed("its answer made no sense")
 
 
@@ -311,6 +333,14 @@ def _too_much_memory(memory_bytes: int) -> LimitReached:
     return LimitReached(
         f"Reading this file needed more than {memory_bytes / (1 << 30):,.3g} GB of memory; it was stopped.",
         hint="Save it in its program as several smaller files and add those.",
+    )
+
+
+def _not_started(reason: str) -> NotRead:
+    return NotRead(
+        "The process that reads files does not start; the file was not read.",
+        hint="Close other programs, or start Slipstream again if it was updated meanwhile.",
+        details=reason,
     )
 
 

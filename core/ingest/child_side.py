@@ -22,6 +22,8 @@ from core.errors import SlipstreamError
 from core.ingest import wire
 
 LENGTH_BYTES = 8
+GREETING = b"\x06"
+"""Comes before the first answer: the program is whole and works. Without it no file is to blame."""
 _NICENESS = 5
 """Reading gives way to the window and to answers."""
 _LATE_S = 5
@@ -44,6 +46,7 @@ def serve() -> NoReturn:
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(commands, waiting), daemon=True).start()
     with os.fdopen(answers, "wb", buffering=0) as out:
+        out.write(GREETING)
         while True:
             _answer(out, _run(*pickle.loads(waiting.get())))  # noqa: S301 - written by the parent
 
@@ -69,7 +72,8 @@ def _run(function: str, args: tuple[Any, ...], seconds: float, memory_bytes: int
     except OSError as error:
         return ("os", error.errno, error.strerror or str(error))
     except BaseException as error:  # noqa: BLE001 - whatever it is, the parent is told
-        return ("fault", repr(error), traceback.format_exc())
+        # Where it was, and not its words, which may be the document's.
+        return ("fault", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -98,7 +102,7 @@ def _answer(out: BinaryIO, answer: tuple[object, ...]) -> None:
     except MemoryError:
         description, blobs = wire.encode(("memory",))
     except (TypeError, ValueError) as error:
-        description, blobs = wire.encode(("fault", repr(error), ""))
+        description, blobs = wire.encode(("fault", type(error).__name__, "Its answer cannot be sent."))
     del answer
     for part in (len(description).to_bytes(LENGTH_BYTES, "little") + description, *blobs):
         rest = memoryview(part)

@@ -12,7 +12,9 @@ MEDIA_TYPE = "application/epub+zip"
 _CONTAINER = "META-INF/container.xml"
 _HTML_TYPES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))
 _FREE_OF_DRM = "obfuscation"  # fonts are hidden from copying in books that anybody may read
-_TITLE = re.compile(rb"<title\b[^>]*>.*?</title\s*>", re.DOTALL | re.IGNORECASE)
+# In two, and without "<" inside a tag: one pattern for both would search to the end for every start.
+_TITLE_BEGIN = re.compile(rb"<title\b[^<>]*>", re.IGNORECASE)
+_TITLE_END = re.compile(rb"</title\s*>", re.IGNORECASE)
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _CONTENTS = frozenset(("nav",))
 
@@ -64,7 +66,7 @@ def _chapter(data: bytes, known: set[str]) -> str:
     """
     try:
         titled = read_html(data).text
-        text = read_html(_TITLE.sub(b"", data, count=1)).text
+        text = read_html(_without_title(data)).text
     except DocumentError:  # one damaged chapter must not cost the others
         return ""
     title = titled.partition("\n")[0].removeprefix("# ").strip()
@@ -72,6 +74,12 @@ def _chapter(data: bytes, known: set[str]) -> str:
         return text
     known.add(title)
     return titled
+
+
+def _without_title(data: bytes) -> bytes:
+    begin = _TITLE_BEGIN.search(data)
+    end = _TITLE_END.search(data, begin.end()) if begin else None
+    return data[: begin.start()] + data[end.end() :] if begin and end else data
 
 
 def _locked(archive: Archive) -> set[str]:

@@ -3,8 +3,15 @@
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from core.errors import PasswordRequired
+
+MAX_CHARACTERS = 100_000_000
+"""A library of books; cutting a text into blocks takes several times its size in memory."""
+_MAX_PAGES = 1_000_000
+_MAX_NOTE = 10_000
+"""Characters of what is said about a file."""
 
 # Control characters carry no text; half surrogate pairs cannot be stored; U+FFFE is no character.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
@@ -32,6 +39,16 @@ class Extracted:
     """Where each page begins in ``text``; empty where the format has no pages."""
     note: str = ""
     """What the user should know although it was read; empty if nothing."""
+
+    def __post_init__(self) -> None:
+        """Another process may have made it up: what could not be stored is refused with ValueError."""
+        for said in (self.text, self.media_type, self.note):
+            said.encode()  # UnicodeEncodeError is a ValueError
+        if len(self.media_type) + len(self.note) > _MAX_NOTE or len(self.page_starts) > _MAX_PAGES:
+            raise ValueError("more is said than belongs to a document")
+        places = (0, *self.page_starts, len(self.text))
+        if any(one > two for one, two in pairwise(places)):
+            raise ValueError("the pages are not in the text")
 
 
 def cleaned(text: str) -> str:

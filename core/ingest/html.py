@@ -18,7 +18,7 @@ _BLOCKS = frozenset(_BLOCK_TAGS.split())
 _PARAGRAPHS = frozenset(("p", "table", "ul", "ol", "dl", "blockquote", "pre", "figure", "section", "article"))
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
-_TAG = re.compile(rb"<[^>]{0,2000}>")
+_TAG = re.compile(rb"<[^<>]{0,2000}>")
 _LAYOUT_CELL = 400
 """Characters. Longer cells hold parts of a page, not values."""
 _SHORT_MAIN = 500
@@ -27,7 +27,7 @@ _SPACES = re.compile(r"\s+")
 # Breaks that tags ask for: any number of them in a row are one. They are no characters of a page.
 _LINE_BREAK, _PARAGRAPH_BREAK = "\x01", "\x02"
 _MARKS = re.compile("[\x01\x02]")
-_BREAKS = re.compile(r"[^\S\n]*[\n\x01\x02][\s\x01\x02]*")
+_BREAKS = re.compile(r"(?<![^\S\n])[^\S\n]*[\n\x01\x02][\s\x01\x02]*")
 _MENU_LINKS = 15
 """A list of at least so many links, with short names and little beside them, is a menu."""
 

@@ -8,10 +8,9 @@ PDF, RTF, ZIP, OLE = b"%PDF-", b"{\\rtf", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\
 ZIPS = (ZIP, b"PK\x05\x06")
 """The second is an archive without members."""
 _OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
-_PICTURES = (
-    *(b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"BM"),
-    *(b"\0\0\0\x18ftyphei", b"\0\0\0\x1cftyphei", b"\0\0\0\x20ftypavif"),
-)
+_PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
+_BITMAP = b"BM"
+"""Words begin with it as well."""
 _ARCHIVES = (
     b"\x1f\x8b\x08",
     b"7z\xbc\xaf\x27\x1c",
@@ -20,9 +19,12 @@ _ARCHIVES = (
     b"\xfd7zXZ\0",
     b"\x28\xb5\x2f\xfd",
 )
-PICTURES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"))
+PICTURES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp"))
 """Endings of pictures whose text can be recognized."""
-_PICTURE_ENDINGS = PICTURES | {".gif", ".heic", ".avif"}
+_PHOTO_ENDINGS = frozenset((".heic", ".heif", ".avif"))
+"""Of pictures that are not read."""
+_PHOTO_BRANDS = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1", b"avif", b"avis"))
+_PICTURE_ENDINGS = PICTURES | _PHOTO_ENDINGS
 _ARCHIVE_ENDINGS = frozenset((".zip", ".gz", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".tar", ".zst"))
 _OLD_KINDS = (
     ("WordDocument", ".doc", "Word", ".docx"),
@@ -68,18 +70,35 @@ def kind_of_archive(archive: Archive) -> str:
 
 def is_picture(data: bytes, suffix: str) -> bool:
     """Whether this is a picture, by its first bytes or, where they say nothing, by its ending."""
-    if data.startswith(_PICTURES[:6]) or (data.startswith(b"RIFF") and data[8:12] == b"WEBP"):
+    if _is_readable_picture(data) or _is_photo(data):
         return True
     is_text = suffix in (".txt", ".md", ".csv", ".log", "")
-    return suffix in _PICTURE_ENDINGS or (
-        data.startswith(_PICTURES[6:]) and b"\0" in data[:64] and not is_text
-    )
+    return suffix in _PICTURE_ENDINGS or (data.startswith(_BITMAP) and b"\0" in data[:64] and not is_text)
+
+
+def is_unread_picture(data: bytes, suffix: str) -> bool:
+    """Whether it is a picture of a kind whose text cannot be recognized either."""
+    return _is_photo(data) or (suffix in _PHOTO_ENDINGS and not _is_readable_picture(data))
+
+
+def _is_readable_picture(data: bytes) -> bool:
+    return data.startswith(_PICTURES) or (data.startswith(b"RIFF") and data[8:12] == b"WEBP")
+
+
+def _is_photo(data: bytes) -> bool:
+    """Whether it is HEIC or AVIF by its first bytes."""
+    return data[4:8] == b"ftyp" and data[8:12] in _PHOTO_BRANDS
 
 
 def refuse_by_content(data: bytes, suffix: str) -> None:
     """Raise DocumentError for what is recognized and not read: old Office files, pictures, archives."""
     if data.startswith(OLE):
         _refuse_old(data, suffix)
+    if is_unread_picture(data, suffix):
+        raise DocumentError(
+            "This is a picture of a kind that Slipstream cannot read (HEIC or AVIF).",
+            hint="Save it as PNG or JPEG and add that.",
+        )
     if is_picture(data, suffix):
         raise NeedsRecognition("This is a picture; Slipstream reads text only.", hint=ocr.offer())
     if data.startswith(_ARCHIVES[:3]) or suffix in _ARCHIVE_ENDINGS:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.cdc import pieces
-from core.errors import BugError, Cancelled, DocumentError, PasswordRequired
+from core.errors import BugError, Cancelled, DocumentError, NotRead, PasswordRequired
 from core.ingest.child import Call, ChildProcess
 from core.ingest.content_hash import hash_of
 from core.ingest.extracted import ReadOptions
-from core.ingest.readers import MEMORY_BYTES, OCR_S, READ_S, FileText, check_file
+from core.ingest.readers import MEMORY_BYTES, OCR_S, READ_S, FileText, being_written, check_file
 from core.ingest.tally import IngestSummary, Tally
 from core.ingest.walk import find_files, storable
 from core.store.database import Database
@@ -59,7 +59,7 @@ def ingest(
     run.options = options or {}
     run.passwords = passwords or {}
     summary = run.read(paths)
-    if summary.n_changed:
+    if summary.n_changed or run.n_emptied:
         db.forget_deleted()
     return summary
 
@@ -92,6 +92,8 @@ class _Run:
         self.passwords: Mapping[str, str] = {}
         self.ahead: _InHand | None = None
         self.pause_seen_s: float | None = None
+        self.n_emptied = 0
+        """Documents that had a text and have none any more."""
 
     def read(self, paths: Iterable[Path]) -> IngestSummary:
         tally = self.tally
@@ -177,14 +179,21 @@ class _Run:
         return True
 
     def _reading(self, path: Path, options: ReadOptions) -> Call:
-        return self.child.begin(
-            _EXTRACT,
-            path,
-            options,
-            stop=self._should_stop,
-            seconds=OCR_S if options.ocr else READ_S,
-            memory_bytes=MEMORY_BYTES,
-        )
+        """The child's work on a file, begun. Raises NotRead where no child starts, and Cancelled."""
+        while True:
+            try:
+                return self.child.begin(
+                    _EXTRACT,
+                    path,
+                    options,
+                    stop=self._should_stop,
+                    seconds=OCR_S if options.ocr else READ_S,
+                    memory_bytes=MEMORY_BYTES,
+                )
+            except Cancelled:  # while the child was starting, which a pause may stop as well
+                if self.cancel.is_set():
+                    raise
+                self._wait_while_paused()
 
     def _should_stop(self) -> bool:
         """On the thread that watches the child."""
@@ -230,6 +239,8 @@ class _Run:
 
     def _store(self, in_hand: _InHand, found: FileText | OSError | DocumentError) -> None:
         """Store a text, or the reason why there is none."""
+        if isinstance(found, FileText) and not _agrees(found, in_hand.document):
+            found = being_written()
         if isinstance(found, FileText):
             extracted = found.extracted
             document = replace(
@@ -269,13 +280,17 @@ class _Run:
         message = _why_unreadable(error) if isinstance(error, OSError) else str(error)
         needs_password = isinstance(error, PasswordRequired)
         status = DocumentStatus.NEEDS_PASSWORD if needs_password else DocumentStatus.FAILED
-        was_read = known is not None and known.info.status in _READ
+        before = known.info.status if known is not None else None
+        is_passing = isinstance(error, (OSError, NotRead))  # it says nothing about what the file holds
         if document.path in self.options:
-            keep = was_read or (known is not None and known.info.status is status)
+            # What a person tried and did not get takes nothing away; what it showed is noted.
+            keep = before in _READ or (before is not None and is_passing)
+            keep = keep or (needs_password and before is status)
         else:
-            keep = was_read and isinstance(error, OSError)  # what was read is the best that is known
+            keep = before in _READ and is_passing
         if not keep:
-            self.store.save(replace(document, status=status, note=message))
+            self.n_emptied += before in _READ
+            self.store.save(replace(document, status=status, note=storable(message)))
         self.tally.failed(path, size, message)
 
 
@@ -293,10 +308,14 @@ def blocks_of(text: str) -> tuple[NewBlock, ...]:
     return tuple(blocks)
 
 
-def _fault(details: str) -> DocumentError:
-    return DocumentError(
-        "Slipstream could not read this file; that is a fault in Slipstream.", details=details
-    )
+def _agrees(found: FileText, document: NewDocument) -> bool:
+    """Whether the child read what was hashed here, where the file says that it is as it was."""
+    as_before = (found.n_bytes, found.mtime_ns) == (document.n_bytes, document.mtime_ns)
+    return not as_before or found.content_hash == document.content_hash
+
+
+def _fault(details: str) -> NotRead:
+    return NotRead("Slipstream could not read this file; that is a fault in Slipstream.", details=details)
 
 
 def _size(path: Path) -> int:

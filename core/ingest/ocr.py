@@ -24,6 +24,8 @@ ACTION = "Recognize text"
 """What the window calls it: notes name it, so that whoever reads them finds it."""
 SCRIPTS = "It reads Latin, Chinese and Japanese script."
 ILLEGIBLE = "[illegible]"
+BUDGET_S = 3000.0
+"""Of one file: pages that are not reached in that time are left, and said to be. Below ``readers.OCR_S``."""
 _LEGIBLE = 0.7
 """Confidence of the model in a line; below it, letters are guessed."""
 _MAX_SIDE_PX = 2400
@@ -45,6 +47,15 @@ def offer() -> str:
     if is_available():
         return f"“{ACTION}” (OCR) reads it, which takes seconds a page."
     return f"To have it read, install text recognition (OCR): the extra “ocr”. Then choose “{ACTION}”."
+
+
+def left_over(n_pages: int) -> str:
+    """What is said of pages that were not reached in ``BUDGET_S``."""
+    pages = "1 page was" if n_pages == 1 else f"{n_pages:,} pages were"
+    return (
+        f"{pages} left after {BUDGET_S / 60:.0f} minutes, without being recognized: save the rest as a file"
+        " of its own and add that."
+    )
 
 
 def recognize(pixels: Pixels) -> str:

@@ -13,9 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import xxhash
-
 from core.errors import DocumentError, PasswordRequired
+from core.ingest.content_hash import hash_of
 from core.ingest.matching import FoldedPage
 from core.types import PageImage, Rectangle
 
@@ -51,7 +50,7 @@ def check_unchanged(path: str, n_bytes: int, mtime_ns: int, content_hash: str) -
         status = Path(path).stat()
         if (status.st_size, status.st_mtime_ns) == (n_bytes, mtime_ns):
             return
-        same = status.st_size == n_bytes and _hash_of(path) == content_hash
+        same = status.st_size == n_bytes and hash_of(Path(path)) == content_hash
     except OSError as error:
         raise _unreadable(error) from error
     if not same:
@@ -59,6 +58,22 @@ def check_unchanged(path: str, n_bytes: int, mtime_ns: int, content_hash: str) -
             "The file was changed after it was read.",
             hint="This is its text as it was read. Add it again to see its pages.",
         )
+
+
+def render_unchanged(
+    path: str,
+    facts: tuple[int, int, str],
+    password: str,
+    page: int,
+    width_px: int,
+    wanted: str,
+    around: str,
+) -> PageImage:
+    """``render``, if the file is the one that was read. ``facts``: size, time and hash, as
+    ``check_unchanged`` takes them. Raises DocumentError as both of them.
+    """
+    check_unchanged(path, *facts)
+    return render(path, password, page, width_px, wanted, around)
 
 
 def render(
@@ -122,8 +137,6 @@ def _drawn(sheet: Any, page: int, n_pages: int, width_px: int, wanted: str, arou
             height=bitmap.height,
             stride=bitmap.stride,
             rgb=bytes(bitmap.buffer),
-            page_width_pt=width_pt,
-            page_height_pt=height_pt,
             highlights=highlights,
             passage=passage,
         )
@@ -216,14 +229,6 @@ def _joined(one: _Mark, two: _Mark) -> _Mark | None:
         max(one.right, two.right),
         max(one.bottom, two.bottom),
     )
-
-
-def _hash_of(path: str) -> str:
-    state = xxhash.xxh3_128()
-    with Path(path).open("rb") as file:
-        while piece := file.read(1 << 20):
-            state.update(piece)
-    return state.hexdigest()
 
 
 def _refusal(path: str, error: Exception) -> DocumentError:

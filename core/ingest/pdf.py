@@ -1,6 +1,7 @@
 """PDF to text, page by page, with pypdfium2. Images are decoded where text recognition is asked for."""
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,8 @@ class _Found:
     n_recognized: int = 0
     problems: list[str] = field(default_factory=list)
     """Of pages that could not be recognized."""
+    n_late: int = 0
+    """Blank pages that were not tried, since the time was over."""
 
     def refuse_nothing(self) -> None:
         """Raise what says why there is no text, if there is none."""
@@ -69,13 +72,15 @@ class _Found:
         them = "it" if n_pages == 1 else "them"
         raise NoText(
             f"This PDF has {_count(n_pages, 'page')}; no text was recognized in {them}.",
-            hint=" ".join([*self.problems[:3], ocr.SCRIPTS]),
+            hint=" ".join(
+                [*self.problems[:3], ocr.SCRIPTS, *([ocr.left_over(self.n_late)] if self.n_late else [])]
+            ),
         )
 
     def note(self) -> str:
         """What the user should know about pages whose text is missing or recognized."""
         pages = _count(len(self.pages), "page")
-        n_left = len(self.blank) - self.n_recognized
+        n_left = len(self.blank) - self.n_recognized - self.n_late
         notes = []
         if self.n_recognized:
             notes.append(
@@ -86,6 +91,8 @@ class _Found:
             notes.append(f"No text was recognized in {_count(n_left, 'page')}.")
         elif n_left:
             notes.append(f"{n_left:,} of {pages} {'holds' if n_left == 1 else 'hold'} no text. {ocr.offer()}")
+        if self.n_late:
+            notes.append(ocr.left_over(self.n_late))
         if self.damaged:
             first = ", ".join(f"{index + 1:,}" for index in self.damaged[:5])
             more = " and others" if len(self.damaged) > 5 else ""
@@ -127,9 +134,13 @@ def _recognize(document: Any, found: _Found, stop: Callable[[], bool]) -> None:
     from core.ingest.scans import rendered
 
     found.asked = True
-    for index in found.blank:
+    deadline = time.monotonic() + ocr.BUDGET_S
+    for n_done, index in enumerate(found.blank):
         if stop():
             raise Cancelled
+        if time.monotonic() > deadline:
+            found.n_late = len(found.blank) - n_done
+            break
         page = document[index]
         try:
             text = cleaned(ocr.recognize(rendered(page))).strip()

@@ -1,5 +1,6 @@
 """Pictures to text: photographs of pages, screenshots, faxes of several pages."""
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,15 +38,22 @@ def read_picture(data: bytes, stop: Callable[[], bool]) -> Extracted:
         raise DocumentError("This is a picture.", hint=ocr.offer())
     text = ""
     starts = []
+    n_late = 0
+    deadline = time.monotonic() + ocr.BUDGET_S
     for pixels in _pages(data):
         if stop():
             raise Cancelled
+        if time.monotonic() > deadline:
+            n_late += 1
+            continue
         text += "\n\n" if text else ""
         starts.append(len(text))
         text += cleaned(ocr.recognize(pixels))
     if is_blank(text):
         raise NoText("No text was recognized in this picture.", hint=ocr.SCRIPTS)
     note = "The text was recognized in a picture; check figures against the original."
+    if n_late:
+        note += f" {ocr.left_over(n_late)}"
     return Extracted(text, "image/*", tuple(starts) if len(starts) > 1 else (), note)
 
 

@@ -3,6 +3,7 @@ a child process.
 """
 
 import os
+import re
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ from pathlib import Path
 
 import xxhash
 
-from core.errors import DocumentError, NoText
+from core.errors import DocumentError, NoText, NotRead
 from core.ingest import kinds
-from core.ingest.extracted import Extracted, ReadOptions, is_blank
+from core.ingest.extracted import MAX_CHARACTERS, Extracted, ReadOptions, is_blank
 
 _MARKDOWN = frozenset((".md", ".markdown", ".mdown", ".mkd"))
 _TEXT_ENDINGS = """
@@ -39,11 +40,10 @@ MAX_FILE_BYTES = 512 << 20
 READ_S = 120.0
 """One file may take so long to read; the worst of real ones, 3,000 pages, takes a few seconds."""
 OCR_S = 3600.0
-"""Recognizing text takes seconds a page."""
+"""Recognizing text takes seconds a page; it ends by itself before that (``ocr.BUDGET_S``)."""
 MEMORY_BYTES = 3 << 29
 """So much may the child hold: several times the largest text that can be stored with any sense."""
-_MAX_CHARACTERS = 100_000_000
-"""A library of books; cutting a text into blocks takes several times its size in memory."""
+_HASH = re.compile("[0-9a-f]{32}")
 _AS_IT_IS = ReadOptions()
 _TRIES = 3
 """A file that is being written is read again, at most so often."""
@@ -59,6 +59,13 @@ class FileText:
     n_bytes: int
     mtime_ns: int
     """From before the bytes were read: a change after that is seen the next time."""
+
+    def __post_init__(self) -> None:
+        """Another process may have made it up: ValueError for what no file gives."""
+        if len(self.extracted.text) > MAX_CHARACTERS:
+            raise ValueError("more text than a file may hold")
+        if not (0 < self.n_bytes <= MAX_FILE_BYTES and _HASH.fullmatch(self.content_hash)):
+            raise ValueError("these are not the bytes of a file that is read")
 
 
 def is_supported(path: Path, *, ocr: bool = False) -> bool:
@@ -96,7 +103,12 @@ def _bytes_of(path: Path) -> tuple[os.stat_result, bytes]:
             after = os.fstat(file.fileno())
         if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, len(data)):
             return before, data
-    raise DocumentError(
+    raise being_written()
+
+
+def being_written() -> NotRead:
+    """The refusal of a file that does not hold still."""
+    return NotRead(
         "This file is being written to; it was not read.", hint="Add it again when its program is done."
     )
 
@@ -122,9 +134,9 @@ def extract(
             "This file is nested as deeply as no document is; it was not read.",
             hint="Open it in its program and save it again.",
         ) from error
-    if len(extracted.text) > _MAX_CHARACTERS:
+    if len(extracted.text) > MAX_CHARACTERS:
         raise DocumentError(
-            f"This file holds more than {_MAX_CHARACTERS // 1_000_000} million characters of text.",
+            f"This file holds more than {MAX_CHARACTERS // 1_000_000} million characters of text.",
             hint="Save it as several smaller files and add those.",
         )
     if is_blank(extracted.text):
@@ -147,7 +159,7 @@ def _read(suffix: str, data: bytes, stop: Callable[[], bool], options: ReadOptio
         from core.ingest.office_crypt import decrypted
 
         return _read_archive(decrypted(data, options.password), stop)
-    if options.ocr and kinds.is_picture(data, suffix):
+    if options.ocr and kinds.is_picture(data, suffix) and not kinds.is_unread_picture(data, suffix):
         from core.ingest.picture import read_picture
 
         return read_picture(data, stop)

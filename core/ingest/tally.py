@@ -60,7 +60,7 @@ class Tally:
 
     def problem(self, path: str, message: str, size: int = 0) -> None:
         """A path could not be read."""
-        self._problems.append((storable(path), message))
+        self._problems.append((storable(path), storable(message)))
         self._count("failed", size)
 
     def unchanged(self, path: Path, size: int) -> None:

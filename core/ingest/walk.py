@@ -54,9 +54,14 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111 - never raise, follow no link
 
 
-def storable(path: Path | str) -> str:
-    """A path as the library stores it. SQLite stores UTF-8: bytes in it that are none become escapes."""
-    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+def storable(name: str | Path) -> str:
+    """A path, or words that hold one, as text: bytes in it that are no UTF-8 become escapes, since SQLite
+    stores UTF-8.
+    """
+    try:
+        return str(name).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # halves of surrogate pairs that stand for no byte
+        return str(name).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _walk(folder: Path, visited: set[tuple[int, int]], problems: list[tuple[Path, str]]) -> Iterator[Path]:

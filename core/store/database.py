@@ -96,6 +96,19 @@ class Database:
                 raise
 
     @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is read inside is of one moment, whatever other connections write meanwhile."""
+        if self._connection.in_transaction:
+            yield
+            return
+        with self.guard():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.rollback()
+
+    @contextmanager
     def guard(self) -> Iterator[None]:
         """Turn SQLite's errors into StoreError, or BugError where the fault is ours."""
         try:

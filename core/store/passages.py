@@ -61,6 +61,10 @@ class PassageStore:
         """The block with ``around`` neighbours on each side, as they stand in the document, and where
         ``quote`` is in it (the whole block if it is not in it). None if the document or block is gone.
         """
+        with self._db.reading():
+            return self._passage(document_id, block_id, quote, around)
+
+    def _passage(self, document_id: int, block_id: str, quote: str, around: int) -> PassageText | None:
         block = self._standing(document_id, block_id)
         document = self._db.row(
             "SELECT title, path, media_type, n_pages, n_blocks FROM documents WHERE id = ?", [document_id]
@@ -113,6 +117,10 @@ class PassageStore:
 
     def page_part(self, document_id: int, page: int, block_id: str, quote: str) -> PagePart | None:
         """What of a block and a quote stands on a page. None if the document is gone."""
+        with self._db.reading():
+            return self._page_part(document_id, page, block_id, quote)
+
+    def _page_part(self, document_id: int, page: int, block_id: str, quote: str) -> PagePart | None:
         document = self._db.row(
             "SELECT path, n_bytes, mtime_ns, content_hash FROM documents WHERE id = ?", [document_id]
         )

@@ -31,8 +31,8 @@ def text(title="notes.md", **more):
 
 def draw(view, qtbot):
     qtbot.waitUntil(lambda: bool(view.asked))
-    number, page, width, _block, quote = view.asked.pop()
-    view.take(PageLoaded(number, page, render(str(SAMPLE), "", page, width, quote)))
+    number, page, width, block, quote = view.asked.pop()
+    view.take(PageLoaded(number, page, render(str(SAMPLE), "", page, width, quote), "", "", block, quote))
 
 
 def test_a_citation_of_a_pdf_opens_its_page(view, qtbot):
@@ -83,7 +83,7 @@ def test_slides_are_called_slides(view):
 
 def test_where_the_page_cannot_be_drawn_its_text_is_shown_with_the_reason(view, qtbot):
     view.show_passage(pdf())
-    view.take(PageLoaded(1, 3, None, "The file is no longer where it was.", "This is its text."))
+    view.take(PageLoaded(1, 3, None, "The file is no longer where it was.", "This is its text.", "b", QUOTE))
     assert view.text.isVisible()
     assert view.problem.text() == "The file is no longer where it was. This is its text."
     assert view.problem.isVisible()
@@ -99,7 +99,8 @@ def test_what_arrives_for_another_document_is_left_out(view, qtbot):
     draw(view, qtbot)
     shown = view.pages.paper.page
     view.take(PageLoaded(99, 3, None, "gone"))
-    view.take(PageLoaded(1, 2, None, "an old page cannot be drawn"))
+    view.take(PageLoaded(1, 2, None, "an old page cannot be drawn", "", "b", QUOTE))
+    view.take(PageLoaded(1, 3, None, "of another passage", "", "c", "another"))
     view.take(TextLoaded(99, 1, "more", (0,)))
     assert view.pages.paper.page is shown
     assert not view.problem.isVisible()
@@ -116,3 +117,32 @@ def test_pages_and_sheets_get_room_unless_the_user_wants_it_otherwise(view, qtbo
     view.show_passage(pdf())
     assert told[-2:] == [False, False]
     assert view.wider.toolTip() == "Make this pane wider"
+
+
+def test_a_drawing_for_an_older_passage_does_not_use_up_the_way_to_the_mark(view, qtbot):
+    last = "Reports that come after 60 days are paid only with the signature of the head of finance"
+    view.resize(640, 300)
+    view.show_passage(pdf())
+    qtbot.waitUntil(lambda: bool(view.asked))
+    number, page, width, block, quote = view.asked.pop()
+    view.show_passage(pdf(quote=last))
+    view.take(PageLoaded(number, page, render(str(SAMPLE), "", page, width, quote), "", "", block, quote))
+    assert view.pages.paper.page is None
+    draw(view, qtbot)
+    first = view.pages.paper.place(view.pages.paper.page.highlights[0])
+    assert 0 < first.top() - view.pages.verticalScrollBar().value() < view.pages.viewport().height() / 2
+
+
+def test_what_is_forgotten_is_nowhere(view, qtbot):
+    view.show_passage(pdf())
+    draw(view, qtbot)
+    view.mode.click()
+    assert view.text.toPlainText() == QUOTE
+    view.forget()
+    assert (view.document_id, view.text.toPlainText(), view.pages.paper.page) == (None, "", None)
+    assert view.title.text() == view.place.text() == view.title.toolTip() == ""
+    view.take(TextLoaded(1, 0, "late", (0,)))
+    view.take(PageLoaded(1, 3, render(str(SAMPLE), "", 3, 300), "", "", "b", QUOTE))
+    assert (view.text.toPlainText(), view.pages.paper.page) == ("", None)
+    view.show_passage(text())
+    assert view.text.toPlainText() == "Some text."

@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from app.kiosk import WARN_S, IdleWatch
 from core.config import Settings
-from core.types import CollectionInfo, IdleWorkDone, Scope
+from core.types import CollectionInfo, IdleWorkDone, PassageLoaded, PassageText, Scope
 
 
 @pytest.fixture
@@ -30,6 +30,18 @@ def test_idle_clears_the_conversation(kiosk):
     assert kiosk.window.chat._turns == []
     assert kiosk.window.controller.conversation_id is None
     assert kiosk.service.named("delete_conversation") == [[7]]  # nothing is left for the next visitor
+
+
+def test_start_over_leaves_no_page_of_the_visitor_before(kiosk):
+    answered(kiosk)
+    kiosk.service.send(
+        PassageLoaded(PassageText(5, "a.txt", "/a.txt", None, "The zebra.", (0, 3), "b", "The"))
+    )
+    kiosk.settle()
+    assert kiosk.window.right.document.text.toPlainText() == "The zebra."
+    kiosk.window.header.restart.click()
+    kiosk.settle()
+    assert kiosk.window.right.document.text.toPlainText() == ""
 
 
 def test_input_keeps_it(kiosk, qtbot):

@@ -249,9 +249,24 @@ def test_a_pdf_opens_at_its_page_in_a_wide_pane(opened):
     assert (document, page, block, quote) == (5, 2, "b", "a head")
     assert window.right.width() > 500
     assert 500 < width_px <= window.right.width()
-    service.send(PageLoaded(5, 2, render(path, "", 2, width_px, quote)))
+    service.send(PageLoaded(5, 2, render(path, "", 2, width_px, quote), "", "", block, quote))
     opened.settle()
     assert window.right.document.pages.paper.page.highlights
     assert len(service.named("request_page")) == 1
     window.right.show_tab(SOURCES)
     assert window.right.width() == 340
+
+
+def test_a_document_that_was_removed_leaves_the_right_pane(opened, parts):
+    window, service = opened.window, opened.service
+    service.send(PassageLoaded(PassageText(5, "a.txt", "/a.txt", None, "The zebra.", (0, 3), "b", "The")))
+    opened.settle()
+    service.documents = (parts.document(5), parts.document(6))
+    service.request_documents()
+    opened.settle()
+    assert window.right.document.text.toPlainText() == "The zebra."
+    service.documents = (parts.document(6),)
+    service.request_documents()
+    opened.settle()
+    assert window.right.document.text.toPlainText() == ""
+    assert window.right._no_document.isVisible()

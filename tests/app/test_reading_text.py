@@ -1,3 +1,4 @@
+import time
 from itertools import pairwise
 
 import pytest
@@ -79,6 +80,13 @@ def test_the_kind_of_file_says_how_it_is_read(name, manner):
 def test_sheets_tables_and_code_want_room():
     assert all(map(is_wide, ("a.xlsx", "a.csv", "a.ODS", "a.py")))
     assert not any(map(is_wide, ("a.docx", "a.pdf", "a.txt")))
+
+
+@pytest.mark.parametrize("line", ["|" + "-" * 20_000 + "x", "|" + "- " * 20_000 + "x", "| --" * 9_000 + "x"])
+def test_a_line_that_is_nearly_a_rule_costs_no_time(line):
+    started = time.perf_counter()
+    assert laid_out(line, Manner.MARKDOWN)
+    assert time.perf_counter() - started < 0.5
 
 
 @given(st.text("ab #-*|\n\t.", max_size=200), st.sampled_from(Manner))

@@ -99,6 +99,41 @@ def test_one_can_read_to_both_ends_and_only_a_part_is_here(view, theme, qtbot):
     assert view.toPlainText().startswith("Block 0 begins")
 
 
+@pytest.mark.parametrize("size", [(340, 500), (640, 2050), (1200, 2050), (1280, 1300), (2500, 2050)])
+def test_a_view_of_any_size_comes_to_rest_with_the_passage_in_it(view, theme, qtbot, size):
+    view.resize(*size)
+    show(view, 100, "Block 100 begins here.")
+    qtbot.wait(5)
+    n_parts = 0
+    while view.asked:
+        n_parts += 1
+        assert n_parts < 20
+        view.add(part(*view.asked.pop(0)))
+        qtbot.wait(1)
+    assert marked(view, theme) == "Block 100 begins here."
+    at = view.cursorRect(view._cursor_at(view._mark_span()[0])).top()
+    assert 0 < at < view.viewport().height() / 2
+    assert view._asked is None
+
+
+def test_a_view_without_end_stops_asking(view, theme, qtbot, monkeypatch):
+    """Lines so long that no number of them fills it."""
+    monkeypatch.setattr("app.reading_view._MAX_CHARACTERS", 4_000)
+    monkeypatch.setattr("app.reading_view._MOST_CHARACTERS", 16_000)
+    view.resize(1200, 2050)
+    show(view, 100, "Block 100 begins here.")
+    qtbot.wait(5)
+    for _ in range(20):
+        answer_one = view.asked.pop(0) if view.asked else None
+        if answer_one is None:
+            break
+        view.add(part(*answer_one))
+        qtbot.wait(1)
+    assert view.asked == []
+    assert marked(view, theme) == "Block 100 begins here."
+    assert len(view._text) < 16_000 + 13 * len(BLOCKS[0])
+
+
 def test_the_mark_is_there_again_when_one_comes_back(view, theme, qtbot):
     show(view, 100, "Block 100 begins here.")
     qtbot.wait(5)

@@ -26,6 +26,8 @@ def test_the_reason_why_a_scan_was_not_read_is_understood(parts, tmp_path):
     ("title", "status", "note", "expected"),
     [
         ("photo.JPG", DocumentStatus.FAILED, "This is a picture; Slipstream reads text only.", True),
+        ("drawing.gif", DocumentStatus.FAILED, "This is a picture; Slipstream reads text only.", True),
+        ("photo.heic", DocumentStatus.FAILED, "This is a picture of a kind that is not read.", False),
         ("photo.jpg", DocumentStatus.FAILED, "No text was recognized in this picture.", False),
         ("photo.jpg", DocumentStatus.READY_WITH_NOTE, "The text was recognized in a picture.", False),
         ("a.pdf", DocumentStatus.READY_WITH_NOTE, "6 of 7 pages hold no text; scanned pages need OCR.", True),

@@ -11,7 +11,7 @@ import pytest
 from core import idle
 from core import service as service_module
 from core.config import Settings, load_settings, sample_documents
-from core.errors import BugError, KnownError
+from core.errors import BugError, KnownError, StoreError
 from core.service import Service
 from core.store.conversations import ConversationStore
 from core.store.database import open_database
@@ -195,6 +195,7 @@ def test_a_citation_opens_its_page_with_the_quote_marked(filled):
     page = filled.wait(PageLoaded)
     assert (page.image.page, page.image.n_pages, page.image.width) == (3, 3, 700)
     assert len(page.image.highlights) == 1
+    assert (page.block_id, page.quote) == (passage.block.id, "expense report within 30 days")
     assert page.image.passage
     filled.service.request_page(passage.place.document_id, 9, 700, passage.block.id, "")
     page = filled.wait(PageLoaded)
@@ -224,6 +225,38 @@ def test_the_page_of_a_file_that_changed_is_not_shown(running, tmp_path):
     path.unlink()
     running.service.request_page(info.id, 1, 300, "", "")
     assert "no longer where it was" in running.wait(PageLoaded).message
+
+
+def test_a_page_is_answered_whatever_fails(running, monkeypatch):
+    def broken(*_):
+        raise StoreError("The database is damaged.")
+
+    monkeypatch.setattr("core.store.passages.PassageStore.page_part", broken)
+    running.service.request_page(1, 2, 300, "block", "quote")
+    page = running.wait(PageLoaded)
+    assert (page.document_id, page.page, page.image) == (1, 2, None)
+    assert (page.message, page.block_id, page.quote) == ("The database is damaged.", "block", "quote")
+
+
+def test_a_page_on_a_drive_that_does_not_answer_does_not_keep_the_program_open(
+    tmp_path, settings, monkeypatch
+):
+    monkeypatch.setattr("core.service._PAGES_END_S", 0.2)
+    running = Running(tmp_path / "data", settings, load_model=False)
+    release, began = threading.Event(), threading.Event()
+
+    def wait(*_):
+        began.set()
+        release.wait(30)
+
+    monkeypatch.setattr("core.store.passages.PassageStore.page_part", wait)
+    running.service.request_page(1, 2, 300, "", "")
+    assert began.wait(10)
+    started = time.monotonic()
+    running.service.close()
+    assert time.monotonic() - started < 10
+    release.set()
+    assert running.service._pages.join(10)
 
 
 def test_a_document_is_read_on_in_parts(filled):

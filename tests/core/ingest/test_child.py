@@ -11,7 +11,7 @@ from functools import partial
 import psutil
 import pytest
 
-from core.errors import BugError, Cancelled, DocumentError, LimitReached, NoText, ReaderCrashed
+from core.errors import BugError, Cancelled, DocumentError, LimitReached, NoText, NotRead, ReaderCrashed
 from core.ingest.child import ChildProcess
 
 
@@ -63,10 +63,51 @@ def test_errors_are_what_they_were(call, in_child):
     with pytest.raises(BugError, match="mistake") as fault:
         call("math:sqrt", "a")
     assert "TypeError" in fault.value.details
+    assert "child_side.py" in fault.value.details
     with pytest.raises(BugError):
         call("builtins:object")  # its result cannot be sent
     with pytest.raises(BugError):
         call("core.ingest.nowhere:f")
+
+
+def test_a_mistake_is_logged_with_its_place_and_without_its_words(call, in_child, caplog):
+    source = """
+    def fail(text):
+        raise ValueError(text)
+    """
+    with pytest.raises(BugError) as fault:
+        call(f"{in_child(source)}:fail", "a secret of the document")
+    assert "in fail" in caplog.text
+    assert "ValueError" in caplog.text
+    assert "secret" not in caplog.text + fault.value.details + str(fault.value)
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(1)", "import os; os.abort()", "{root!r}; print('?')"])
+def test_a_child_that_does_not_start_is_not_blamed_on_a_file(call, monkeypatch, code):
+    monkeypatch.setattr("core.ingest.child._CODE", code)
+    with pytest.raises(NotRead, match=r"does not start.*again") as caught:
+        call("math:sqrt", 4)
+    assert not isinstance(caught.value, ReaderCrashed)
+    monkeypatch.undo()
+    assert call("math:sqrt", 4) == 2
+
+
+def test_a_child_that_hangs_before_it_has_started_can_be_stopped(child, monkeypatch):
+    monkeypatch.setattr("core.ingest.child._CODE", "import time; time.sleep(60)")
+    started = time.monotonic()
+    with pytest.raises(Cancelled):
+        child.call(
+            "math:sqrt", 4, stop=lambda: time.monotonic() - started > 0.2, seconds=20, memory_bytes=1 << 30
+        )
+    monkeypatch.setattr("core.ingest.child._START_S", 0.2)
+    with pytest.raises(NotRead, match="does not start"):
+        child.call("math:sqrt", 4, stop=lambda: False, seconds=20, memory_bytes=1 << 30)
+    assert time.monotonic() - started < 10
+
+
+def test_an_answer_larger_than_any_text_is_not_taken(call):
+    with pytest.raises(ReaderCrashed):
+        call("operator:mul", b"x", (400 << 20) + 1)
 
 
 def test_too_slow(child, call):

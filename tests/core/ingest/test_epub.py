@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,11 @@ def test_a_book_that_its_shop_has_locked(make_zip):
         extract(Path("a.epub"), make_zip(members))
     members["META-INF/encryption.xml"] = locked.replace("aes128-cbc", "RC").replace("a%20b.xhtml", "font.otf")
     assert extract(Path("a.epub"), make_zip(members)).text == "text"
+
+
+@pytest.mark.parametrize("opening", ["<title>", "<title "])
+def test_titles_that_never_end_cost_no_time(make_epub, opening):
+    data = make_epub(["a.xhtml"], {"a.xhtml": "<p>the zebra</p>" + opening * 60_000})
+    started = time.perf_counter()
+    assert "the zebra" in extract(Path("a.epub"), data).text
+    assert time.perf_counter() - started < 3

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from core.errors import DocumentError
@@ -77,3 +79,17 @@ def test_a_page_nested_without_end_is_refused_and_a_long_one_is_not():
         read_html(b"<div>" * 200_000 + b"text")
     assert read_html(b"<div>text</div>" * 20_000).text.count("text") == 20_000
     assert read_html(b"<p>text" * 20_000).text.count("text") == 20_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<p>text</p><pre>a" + b" " * 100_000 + b"x</pre>",
+        b"\xe9 text " + b"<" * 2_400_000,  # its encoding is guessed, from what stands outside of tags
+        b"<p>text" + b"<title " * 60_000,
+    ],
+)
+def test_what_is_repeated_without_end_costs_no_time(data):
+    started = time.perf_counter()
+    assert "text" in read_html(data).text
+    assert time.perf_counter() - started < 3

@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DocumentError, PasswordRequired
+from core.errors import DocumentError, NeedsRecognition, NoText, PasswordRequired
 from core.ingest import kinds
-from core.ingest.readers import extract
+from core.ingest.extracted import ReadOptions
+from core.ingest.readers import extract, is_supported
 
 
 def ole(*streams):
@@ -56,3 +57,27 @@ def test_a_misnamed_file_is_read_as_what_it_is(make_docx):
     assert extract(Path("a.xls"), b"a\tb\n1\t2\n").text == "a | b\n1 | 2"
     assert extract(Path("a.docx"), b"plain text").media_type == "text/plain"
     assert extract(Path("a.txt"), b"BMW makes cars").text == "BMW makes cars"
+
+
+@pytest.mark.parametrize("ocr", [False, True])
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.heic", b"\0\0\0\x2cftypheic\0\0\0\0mif1"),
+        ("a.jpg", b"\0\0\0\x18ftypmif1"),
+        ("a.avif", b"\0\0\0\x20ftypavif"),
+        ("a.heif", b"whatever"),
+    ],
+)
+def test_pictures_that_cannot_be_recognized_are_not_offered_to_be(name, data, ocr):
+    with pytest.raises(DocumentError, match="Save it as PNG or JPEG") as caught:
+        extract(Path(name), data, options=ReadOptions(ocr=ocr))
+    assert not isinstance(caught.value, NoText)
+    assert "OCR" not in str(caught.value)
+
+
+def test_pictures_whose_text_is_recognized(tmp_path):
+    assert is_supported(Path("a.gif"), ocr=True)
+    for name, data in (("a.gif", b"GIF89a"), ("a.heic", b"\xff\xd8\xff")):
+        with pytest.raises(NeedsRecognition):
+            extract(Path(name), data)

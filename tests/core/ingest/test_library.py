@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from word_search import texts_with
 
 from core.errors import StoreError
-from core.ingest import library
+from core.ingest import child, library
 from core.ingest.child import ChildProcess
 from core.ingest.extracted import ReadOptions
 from core.store.database import open_database
@@ -108,7 +108,7 @@ def test_bad_files_stop_nothing_and_say_why(tmp_path, db, read, monkeypatch):
 
 HOSTILE = """
 import os, time
-from core.ingest.readers import extract_file
+from core.ingest.readers import FileText, being_written, extract_file
 
 def read(path, options):
     if path.stem == "fault":
@@ -122,6 +122,15 @@ def read(path, options):
         while True:
             held.append(bytearray(os.urandom(4096)) * 2048)
             time.sleep(0.001)
+    if path.stem == "written":
+        raise being_written()
+    if path.stem == "forged":
+        found = extract_file(path, options)
+        return FileText(found.extracted, "0" * 32, found.n_bytes, found.mtime_ns)
+    if path.stem == "impossible":
+        found = extract_file(path, options)
+        object.__setattr__(found, "n_bytes", 10**30)
+        return found
     if path.stem == "nonsense":
         return 7
     if path.stem == "gone":
@@ -151,6 +160,81 @@ def test_what_a_file_does_to_its_reader_is_told_and_stops_nothing(tmp_path, db, 
     ready = {title for title, status in statuses(db).items() if status is DocumentStatus.READY}
     assert ready == {"a.txt", "growing.txt", "z.txt"}
     assert len(texts_with(db, ["giraffe"])) == 1
+
+
+@pytest.mark.parametrize("trouble", ["fault", "crash", "slow", "written", "nonsense", "forged", "impossible"])
+def test_what_was_read_stays_where_reading_it_again_does_not_end(
+    tmp_path, db, read, in_child, monkeypatch, trouble
+):
+    path = tmp_path / f"{trouble}.txt"
+    path.write_text("the zebra")
+    read(path)
+    path.write_text("the zebra and a giraffe")
+    monkeypatch.setattr(library, "READ_S", 1.0)
+    monkeypatch.setattr(library, "_EXTRACT", f"{in_child(HOSTILE)}:read")
+    summary = read(path)
+    assert summary.n_failed == 1
+    assert summary.problems[0][1]
+    assert statuses(db) == {path.name: DocumentStatus.READY}
+    assert len(texts_with(db, ["zebra"])) == 1
+    monkeypatch.setattr(library, "_EXTRACT", "core.ingest.readers:extract_file")
+    assert read(path).n_changed == 1, "it is read again the next time"
+    assert len(texts_with(db, ["giraffe"])) == 1
+
+
+def test_a_reader_that_does_not_start_takes_nothing_away(tmp_path, db, read, monkeypatch):
+    (tmp_path / "a.txt").write_text("the zebra")
+    read(tmp_path)
+    (tmp_path / "a.txt").write_text("the zebra changed")
+    monkeypatch.setattr("core.ingest.child._CODE", "raise SystemExit(1)")
+    assert "does not start" in read(tmp_path).problems[0][1]
+    assert statuses(db) == {"a.txt": DocumentStatus.READY}
+
+
+def test_what_is_no_longer_in_a_file_goes(tmp_path, db, read):
+    (tmp_path / "a.txt").write_text("the zebra")
+    read(tmp_path)
+    (tmp_path / "a.txt").write_text("")
+    read(tmp_path)
+    assert statuses(db) == {"a.txt": DocumentStatus.FAILED}
+    assert texts_with(db, ["zebra"]) == []
+
+
+def test_a_recognition_that_found_nothing_is_noted(tmp_path, db, read, in_child, monkeypatch):
+    source = """
+    from core.errors import LimitReached, NoText
+
+    def read(path, options):
+        if path.with_suffix(".slow").exists():
+            raise LimitReached("It took too long.")
+        raise NoText("No text was recognized." if options.ocr else "Only images.")
+    """
+    monkeypatch.setattr(library, "_EXTRACT", f"{in_child(source)}:read")
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"%PDF-")
+    read(path)
+    again = {str(path): ReadOptions(ocr=True)}
+    path.with_suffix(".slow").touch()
+    read(path, options=again)
+    assert DocumentStore(db).find_by_path(str(path)).info.note == "Only images."
+    path.with_suffix(".slow").unlink()
+    read(path, options=again)
+    assert DocumentStore(db).find_by_path(str(path)).info.note == "No text was recognized."
+
+
+def test_a_wrong_password_leaves_the_question_for_one(tmp_path, db, read, in_child, monkeypatch):
+    source = """
+    from core.errors import PasswordRequired
+
+    def read(path, options):
+        raise PasswordRequired("Wrong." if options.password else "Protected.")
+    """
+    monkeypatch.setattr(library, "_EXTRACT", f"{in_child(source)}:read")
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"%PDF-")
+    read(path)
+    assert read(path, options={str(path): ReadOptions(password="x")}).problems[0][1] == "Wrong."
+    assert DocumentStore(db).find_by_path(str(path)).info.note == "Protected."
 
 
 def test_the_bytes_that_were_read_are_the_ones_that_are_named(tmp_path, db, read, in_child, monkeypatch):
@@ -185,6 +269,16 @@ def test_names_of_any_kind(tmp_path, db, read):
     assert read(tmp_path).n_added == 4
     assert read(tmp_path).n_unchanged == 4
     assert set(statuses(db)) == {"文档.txt", "new\nline.txt", "emoji 👩‍👩‍👧.md", "latin-\\xe9.txt"}
+
+
+def test_an_ending_that_is_no_text_stops_nothing(tmp_path, db, read):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a.\xff\xfe"))
+    path.write_bytes(b"\0\1")
+    (tmp_path / "b.txt").write_text("text")
+    summary = read(path, tmp_path / "b.txt")
+    assert (summary.n_added, summary.n_failed) == (1, 1)
+    assert "cannot read .\\xff\\xfe files" in summary.problems[0][1]
+    summary.problems[0][1].encode()
 
 
 def block_ids(db):
@@ -256,7 +350,7 @@ def test_names_that_look_alike_are_two_files(tmp_path, db, read):
     assert set(statuses(db)) == names
 
 
-@pytest.mark.parametrize("way", ["removed", "edited"])
+@pytest.mark.parametrize("way", ["removed", "edited", "emptied"])
 def test_text_that_left_is_nowhere_on_the_disk(tmp_path, db, read, way):
     secret = "Xylophonically speaking, the vault opens at nine. "
     path = tmp_path / "secret.txt"
@@ -269,7 +363,7 @@ def test_text_that_left_is_nowhere_on_the_disk(tmp_path, db, read, way):
     if way == "removed":
         DocumentStore(db).remove(DocumentStore(db).find_by_path(str(path)).info.id)
     else:
-        path.write_text(LONG + " No more secrets.")
+        path.write_text(LONG + " No more secrets." if way == "edited" else "")
         read(tmp_path)
     left = [one.name for one in folder.iterdir() if b"ylophonically" in one.read_bytes()]
     assert left == []
@@ -432,6 +526,24 @@ def test_pause_leaves_a_long_file_and_reads_it_again(tmp_path, db, read, in_chil
     was_paused = []
     assert read(tmp_path / "slow.txt", paused=paused, progress=progress).n_added == 1
     assert was_paused
+
+
+def test_pause_while_the_reader_starts_is_no_cancel(tmp_path, db, read, monkeypatch):
+    monkeypatch.setattr(child, "_CODE", f"import time; time.sleep(1); {child._CODE}")
+    monkeypatch.setattr(library, "_PAUSE_GRACE_S", 0.1)
+    (tmp_path / "a.txt").write_text("text")
+    paused = threading.Event()
+    seen = []
+
+    def progress(event):
+        if event.paused:
+            seen.append(event)
+            threading.Timer(0.1, paused.clear).start()
+
+    threading.Timer(0.4, paused.set).start()
+    summary = read(tmp_path / "a.txt", paused=paused, progress=progress)
+    assert seen, "it was paused"
+    assert (summary.n_added, summary.cancelled) == (1, False)
 
 
 def test_cancel_while_paused(tmp_path, db, read):

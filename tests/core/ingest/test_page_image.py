@@ -38,7 +38,7 @@ def text_under(data, image):
     """What PDFium finds in the rectangles, extracted again."""
     document = pypdfium2.PdfDocument(data)
     text_page = document[image.page - 1].get_textpage()
-    width, height = image.page_width_pt, image.page_height_pt
+    width, height = document[image.page - 1].get_size()
     found = [
         text_page.get_text_bounded(
             one.left * width, height * (1 - one.bottom), one.right * width, height * (1 - one.top)

@@ -57,6 +57,14 @@ def test_pages_of_a_fax(drawn_text):
     found = read(data)
     assert found.text == "Page of rain\n\nPage of snow"
     assert [found.text[start:][:12] for start in found.page_starts] == ["Page of rain", "Page of snow"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ocr, "BUDGET_S", 0.0)
+        patch.setattr(ocr, "recognize", lambda _pixels: "Page of rain")
+        times = iter([0.0, 0.0, 1.0])
+        patch.setattr("core.ingest.picture.time.monotonic", lambda: next(times))
+        cut = read(data)
+    assert cut.text == "Page of rain"
+    assert "1 page was left" in cut.note
     with pytest.raises(Cancelled):
         read_picture(data, lambda: True)
 

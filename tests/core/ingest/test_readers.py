@@ -292,7 +292,7 @@ def test_a_file_and_the_bytes_it_was_made_from(tmp_path):
 
 
 def test_more_text_than_can_be_kept_is_refused(monkeypatch):
-    monkeypatch.setattr(readers, "_MAX_CHARACTERS", 8)
+    monkeypatch.setattr(readers, "MAX_CHARACTERS", 8)
     assert extract(Path("a.txt"), b"12345678").text == "12345678"
     with pytest.raises(DocumentError, match="characters of text"):
         extract(Path("a.txt"), b"123456789")

@@ -7,6 +7,7 @@ from core.errors import Cancelled, DocumentError, NeedsRecognition, NoText
 from core.ingest import ocr
 from core.ingest.extracted import ReadOptions
 from core.ingest.pdf import read_pdf
+from core.ingest.readers import OCR_S
 from core.ingest.scans import rendered
 
 OCR = ReadOptions(ocr=True)
@@ -100,3 +101,27 @@ def test_pages_of_any_size_are_drawn_within_bounds(box):
     assert pixels.shape[0] * pixels.shape[1] <= 8_100_000
     assert pixels.shape[2] == 3
     assert min(pixels.shape) >= 1
+
+
+def test_pages_that_are_not_reached_in_time_are_left_and_named(make_scan, monkeypatch):
+    scan = make_scan("First page.", "Second page.", "Third page.")
+    real = ocr.recognize
+    clock = [0.0]
+
+    def slow(pixels):
+        clock[0] += ocr.BUDGET_S * 0.6
+        return real(pixels)
+
+    monkeypatch.setattr(ocr, "recognize", slow)
+    monkeypatch.setattr("core.ingest.pdf.time.monotonic", lambda: clock[0])
+    found = read(scan)
+    assert found.text.strip() == "First page.\n\nSecond page."
+    assert found.note == (
+        "The text of 2 of 3 pages was recognized; check figures against the original."
+        " 1 page was left after 50 minutes, without being recognized: save the rest as a file of its own and"
+        " add that."
+    )
+    assert ocr.BUDGET_S < OCR_S
+    monkeypatch.setattr(ocr, "recognize", lambda pixels: slow(pixels) and "")
+    with pytest.raises(NoText, match="1 page was left after 50 minutes"):
+        read(scan)

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.store.database import open_database
 from core.store.documents import DocumentStore, NewBlock, NewDocument
 from core.store.passages import PassageStore
 from core.types import Block
@@ -92,3 +93,24 @@ def test_past_the_end_there_is_nothing(save, reading):
     info = save(document("/a/x.txt", "one"))
     assert reading.part(info.id, 1, 8).cuts == ()
     assert reading.part(99, 0, 8).text == ""
+
+
+def test_a_document_that_is_removed_in_the_middle_is_there_whole_or_not_at_all(
+    db, save, reading, monkeypatch
+):
+    info = save(document("/a.txt", "zero", "one", "two", page_starts=(0, 5)))
+    standing = reading._standing
+
+    def removed_after(*args):
+        found = standing(*args)
+        with open_database(db.path.parent) as other:
+            DocumentStore(other).remove(info.id)
+        return found
+
+    monkeypatch.setattr(reading, "_standing", removed_after)
+    passage = reading.passage(info.id, Block.of("one").id, "one")
+    assert (passage.text, passage.page) == ("zero\n\none\n\ntwo", 2)
+    assert reading.passage(info.id, Block.of("one").id, "one") is None
+    info = save(document("/a.txt", "zero", "one", "two", page_starts=(0, 5)))
+    assert reading.page_part(info.id, 2, Block.of("one").id, "one").wanted == "one"
+    assert reading.page_part(info.id, 2, Block.of("one").id, "one") is None
