@@ -15,7 +15,7 @@ from core.store.scopes import documents_in
 from core.text import stem, terms
 from core.types import Scope
 
-_ROWS_PER_QUERY = 20_000
+_ROWS_PER_QUERY = 10_000
 """Postings that one query reads: a word that stands in every second block says little and costs most."""
 
 
@@ -65,7 +65,7 @@ def candidates(db: Database, wanted: Sequence[tuple[str, int]], scope: Scope, li
     """Rowids of the best blocks within ``scope`` that hold any of the stems, best first.
 
     ``wanted`` holds stems and in how many blocks each stands, the ones that count most first; so many of them
-    are looked for as together stand in 20,000 blocks. Equal scores are ordered by rowid.
+    are looked for as together stand in 10,000 blocks. Equal scores are ordered by rowid.
     """
     taken: list[str] = []
     n_rows = 0
