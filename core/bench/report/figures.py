@@ -158,7 +158,7 @@ def read(result: Mapping[str, Any]) -> Result:
         bounds=tuple(_flat(result.get("bounds"))),
         order_sensitivity=tuple(_flat(result.get("order_sensitivity"), "order_sensitivity")),
         notes=(*_texts(result.get("note")), *_texts(result.get("notes"))),
-        peers_missing=_texts(result.get("peers_missing")),
+        peers_missing=_texts(result.get("not_found")),
     )
 
 

@@ -1,13 +1,12 @@
 """``slipstream bench run``: its options, and where its result goes."""
 
 import argparse
-import importlib
 import json
+import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from core.bench.report import table, write_html
 from core.bench.run.choice import ALL
 from core.bench.run.harness import Options, measure
 from core.bench.run.workloads import Source
@@ -31,14 +30,13 @@ def main(arguments: argparse.Namespace, settings: Settings) -> int:
         orders=arguments.orders,
         resume=Path(arguments.resume) if arguments.resume else None,
     )
-    result = measure(options, settings)
-    if arguments.html and (write_html := _reporter("write_html")) is not None:
+    result = measure(options, settings) | {
+        "trace": Path(arguments.trace).name if arguments.trace else "",
+        "command": shlex.join(["slipstream", *sys.argv[1:]]),
+    }
+    if arguments.html:
         write_html(result, Path(arguments.html))
-    table = _reporter("table")
-    if arguments.json or table is None:
-        print(json.dumps(result))
-    else:
-        print(table(result))
+    print(json.dumps(result) if arguments.json else table(result))
     return 0
 
 
@@ -47,12 +45,3 @@ def policies_of(text: str) -> tuple[str, ...]:
     if text == "all":
         return ALL
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
-def _reporter(name: str) -> Callable[..., Any] | None:
-    try:
-        found: Callable[..., Any] = getattr(importlib.import_module("core.bench.report"), name)
-    except ImportError:
-        sys.stderr.write("This version cannot write reports.\n")
-        return None
-    return found

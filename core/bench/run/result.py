@@ -6,6 +6,7 @@ import statistics as plain
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import psutil
 
 from core import __version__
@@ -74,6 +75,9 @@ def _figures(rows: Sequence[Measured]) -> dict[str, Any]:
         "restore_s": spread([row.restore_s for row in rows]),
         "prefill_restore_s": spread([row.prefill_s + row.restore_s for row in rows]),
         "ttft_s": spread([row.ttft_s for row in rows]),
+        "ttft_quantiles": np.quantile([row.ttft_s for row in rows], np.linspace(0, 1, 21)).tolist()
+        if rows
+        else [],
         "wall_s": spread([row.wall_s for row in rows]),
         "idle_s": spread([row.idle_s for row in rows]),
         "hit_ratio": _share(n_prompt - sum(row.n_prefilled for row in rows), n_prompt),

@@ -91,7 +91,7 @@ def result():
             "x": {"y": 0.3},
         },
         "order_sensitivity": {"logprob_sd": 0.031},
-        "peers_missing": ["contextpilot (package)"],
+        "not_found": ["contextpilot (package)"],
         "notes": ["The machine was otherwise idle."],
     }
 
@@ -347,7 +347,7 @@ def test_hostile_names_stay_text(result):
     for name in ("workload", "model", "machine", "date", "command", "trace"):
         result[name] = HOSTILE
     result["bounds"][HOSTILE] = HOSTILE
-    result["notes"] = result["peers_missing"] = [HOSTILE, "\ud800"]
+    result["notes"] = result["not_found"] = [HOSTILE, "\ud800"]
     text = page(result)
     assert "script" not in parsed(text).tags
     assert "<script" not in text
@@ -482,5 +482,5 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(result, tmp_path):
 def test_nothing_is_said_to_be_missing_that_is_there(result):
     for one in result["policies"].values():
         one |= {"f1": 0.2, "index_bytes": 1, "ram_bytes": 1, "energy_j": 3.0}
-    result["peers_missing"] = []
+    result["not_found"] = []
     assert not_measured(read(result)) == []
