@@ -23,12 +23,11 @@ import psutil
 
 from core import jit
 from core.config import Settings, cache_budgets, load_settings, save_settings
-from core.embedding import Embedding
 from core.engine.model_files import check_model, choose_model
 from core.engine.protocol import CancelFlag
-from core.errors import BugError, Cancelled, DocumentError, EngineError, KnownError, SlipstreamError
-from core.ingest.child import ChildProcess
-from core.ingest.readers import MEMORY_BYTES
+from core.errors import BugError, Cancelled, EngineError, KnownError, SlipstreamError
+from core.finding import Finding
+from core.pages import Pages
 from core.reading import ReadingQueue
 from core.store.collections import CollectionStore
 from core.store.conversations import ConversationStore
@@ -50,7 +49,6 @@ from core.types import (
     IdleWorkDone,
     LibraryChanged,
     Notice,
-    PageLoaded,
     PassageLoaded,
     Question,
     QuestionFailed,
@@ -63,8 +61,6 @@ from core.worker import Task, Worker, as_slipstream_error, notice_of
 
 if TYPE_CHECKING:
     from core.engine.ssd_tier import SsdTier
-    from core.retrieval.meaning import Meaning
-    from core.retrieval.search import Searcher
     from core.workbench import Workbench
 
 _log = logging.getLogger(__name__)
@@ -73,10 +69,6 @@ _WINDOW = 8
 _REMOVED_AT_ONCE = 100
 _MOST_WARMTHS = 20
 """Of so many documents kept warm it is told how warm they are."""
-_PAGE_S = 30.0
-"""One page may take so long to draw."""
-_PAGES_END_S = 5.0
-"""The end of the program waits so long for the page that is being drawn, which is stopped."""
 _BLOCKS_AROUND = 8
 """On each side of a passage are shown at once; more are asked for while one reads on."""
 
@@ -124,18 +116,14 @@ class Service:
         self._engine = Worker("engine", data_dir, self._notice)
         self._retrieval = Worker("retrieval", data_dir, self._notice)
         self._ingest = Worker("ingest", data_dir, self._notice)
-        self._embedding = Embedding(
+        self._finding = Finding(
             data_dir,
             settings,
+            self._retrieval,
             rests=self._is_asked,
-            ready=lambda: self._retrieval.put(self._refresh_meaning),
             tell=self._emit,
             report=self._notice,
         )
-        self._cached: frozenset[str] = frozenset()
-        """Blocks that the cache held after the last answer; empty unless they are to be preferred."""
-        self._searcher: Searcher | None = None
-        self._meaning: Meaning | None = None
         self._reading = ReadingQueue(
             self._ingest,
             self._retrieval,
@@ -144,10 +132,13 @@ class Service:
             done=self._was_read,
             closing=self._closing,
         )
-        self._pages = Worker("pages", data_dir, self._notice)
-        self._page_child = ChildProcess(name="pages")
-        self._page_wanted = 0
-        """Number of the newest request for a page."""
+        self._pages = Pages(
+            data_dir,
+            self._emit,
+            self._notice,
+            password_of=self._reading.password_of,
+            closing=self._closing,
+        )
         hands = Hands(
             self._reading.read_watched,
             self._reading.stop_watched,
@@ -182,42 +173,13 @@ class Service:
 
     def _find(self, ticket: _Ticket) -> bool:
         """On the retrieval thread: sources first, then hand over to the engine."""
-        from core.retrieval.lexical import Turn
-
         question = ticket.question
-        history: tuple[Turn, ...] = ()
-        if question.conversation_id is not None:
-            turns = ConversationStore(self._retrieval.db).turns(question.conversation_id)
-            history = tuple(Turn(turn.question, turn.answer.text) for turn in turns)
-        context = self._ready_searcher().search(
-            question.text,
-            scope=question.scope,
-            limit=self._settings.passages,
-            token_budget=self._settings.passage_tokens,
-            history=history,
-            cached=self._cached,
-            cache_margin=self._settings.prefer_cached,
-        )
+        context = self._finding.find(question)
         with self._tickets_lock:
             self._found[ticket.number] = context
         self._emit(SourcesFound(ticket.number, question.conversation_id, context))
         self._engine.put(lambda: self._for_ticket(ticket, lambda t: self._answer(t, context)))
         return False
-
-    def _ready_searcher(self) -> "Searcher":
-        """On the retrieval thread; it finds by meaning as soon as there is an embedder."""
-        from core.retrieval.search import Searcher
-
-        if self._searcher is None or self._meaning is None:
-            self._meaning = self._embedding.meaning(self._retrieval.db)
-            self._searcher = Searcher(self._retrieval.db, self._meaning)
-        return self._searcher
-
-    def _refresh_meaning(self) -> None:
-        """Take over what was embedded and removed: the first question is not to wait for it."""
-        self._ready_searcher()
-        if self._meaning is not None:
-            self._meaning.refresh()
 
     def _is_asked(self) -> bool:
         with self._tickets_lock:
@@ -237,7 +199,7 @@ class Service:
             self._emit(event)
             if isinstance(event, AnswerDone):
                 if self._settings.prefer_cached:
-                    self._cached = frozenset(self._bench.cache.block_ids())
+                    self._finding.cached = frozenset(self._bench.cache.block_ids())
                 self.request_conversations()
                 self._engine.put(partial(self._settle, event.conversation_id))
         return True
@@ -398,7 +360,7 @@ class Service:
 
     def _was_read(self, watched: bool, cancelled: bool) -> None:
         self._urgent(self._forget_missing)
-        self._embedding.wake()
+        self._finding.wake()
         self.request_documents()
         self._watching.reading_ended(watched=watched, cancelled=cancelled)
 
@@ -519,8 +481,7 @@ class Service:
 
         def tell() -> None:
             self._emit(LibraryChanged(DocumentStore(self._retrieval.db).list_documents()))
-            if self._meaning is not None:
-                self._meaning.refresh()  # vectors of what was removed leave the memory
+            self._finding.refresh()
 
         self._retrieval.put(tell)
 
@@ -551,40 +512,7 @@ class Service:
 
         A request that waits while a newer one comes is dropped without an answer.
         """
-        number = self._page_wanted = self._page_wanted + 1
-
-        def draw() -> None:
-            if number == self._page_wanted and not self._closing.is_set():
-                self._emit(self._page(document_id, page, width_px, block_id, quote))
-
-        self._pages.put(draw)
-
-    def _page(self, document_id: int, page: int, width_px: int, block_id: str, quote: str) -> PageLoaded:
-        """On the pages thread."""
-        image, message, hint = None, "", ""
-        try:
-            part = PassageStore(self._pages.db).page_part(document_id, page, block_id, quote)
-            if part is None:
-                raise DocumentError("This document is no longer in the library.")
-            # In a process of its own: a damaged file must not take the window with it, nor may a drive that
-            # does not answer hold up this thread for longer than a page may take.
-            image = self._page_child.call(
-                "core.ingest.page_image:render_unchanged",
-                part.path,
-                (part.n_bytes, part.mtime_ns, part.content_hash),
-                self._reading.password_of(part.path),
-                page,
-                width_px,
-                part.wanted,
-                part.around,
-                stop=self._closing.is_set,
-                seconds=_PAGE_S,
-                memory_bytes=MEMORY_BYTES,
-            )
-        except Exception as error:  # noqa: BLE001  (whatever it is, the window must not wait for a page)
-            known = as_slipstream_error(error)
-            message, hint = known.message, known.hint
-        return PageLoaded(document_id, page, image, message, hint, block_id, quote)
+        self._pages.request(document_id, page, width_px, block_id, quote)
 
     # --- conversations ----------------------------------------------------------------------------
 
@@ -648,12 +576,7 @@ class Service:
 
     def find_by_meaning(self, settings: Settings) -> None:
         """Use the embedder that ``settings`` name, or none: EmbeddingProgress …, or a Notice."""
-
-        def change() -> None:
-            self._close_meaning()
-            self._embedding.change(settings)
-
-        self._retrieval.put(change)
+        self._finding.change(settings)
 
     def _load(self, wanted: str) -> None:
         """On the engine thread. A file that cannot be loaded is refused before the old model goes."""
@@ -747,21 +670,14 @@ class Service:
         self._watching.close()
         self._retrieval.put(self._ingest.stop)  # behind the requests that it is still writing down
         self._ingest.join()
-        self._pages.stop()
-        if self._pages.join(_PAGES_END_S):
-            self._page_child.close()  # else it ends with this process, or when its drive answers
+        self._pages.close()
         self._retrieval.put(lambda: self._engine.put(self._close_engine))
         self._retrieval.put(self._engine.stop)
         self._engine.join()
-        self._retrieval.put(self._close_meaning)
+        self._finding.end()
         self._retrieval.stop()
         self._retrieval.join()
-        self._embedding.close()
-
-    def _close_meaning(self) -> None:
-        if self._meaning is not None:
-            self._meaning.close()
-            self._meaning = self._searcher = None
+        self._finding.close()
 
     def _close_engine(self) -> None:
         self._close_bench()

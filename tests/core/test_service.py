@@ -241,7 +241,7 @@ def test_a_page_is_answered_whatever_fails(running, monkeypatch):
 def test_a_page_on_a_drive_that_does_not_answer_does_not_keep_the_program_open(
     tmp_path, settings, monkeypatch
 ):
-    monkeypatch.setattr("core.service._PAGES_END_S", 0.2)
+    monkeypatch.setattr("core.pages._END_S", 0.2)
     running = Running(tmp_path / "data", settings, load_model=False)
     release, began = threading.Event(), threading.Event()
 
@@ -256,7 +256,7 @@ def test_a_page_on_a_drive_that_does_not_answer_does_not_keep_the_program_open(
     running.service.close()
     assert time.monotonic() - started < 10
     release.set()
-    assert running.service._pages.join(10)
+    assert running.service._pages._worker.join(10)
 
 
 def test_a_document_is_read_on_in_parts(filled):
