@@ -116,6 +116,8 @@ class Searcher:
         """All candidates, best first; equal ones by block id, so that the order does not depend on when a
         file was added.
         """
+        if not query.weights:
+            return []  # nothing was asked
         with_words = self._with_words(query, scope)
         by_meaning = self._by_meaning(question, scope, history, with_words)
         # Not embedded yet: no better than the last of the nearest, which come first.

@@ -157,6 +157,7 @@ def test_what_is_meant_is_found_without_its_words(searcher, real_embedder):
     assert search(searcher, "Summarize everything").is_opening
     river = search(searcher, "longest river of Africa").passages[0].place.document_id
     assert titles(search(searcher, "peaks and summits", scope=Scope(frozenset({river})))) == ["rivers.txt"]
+    assert search(searcher, "?!").passages == ()
     pasted = [Turn("A question with a page behind it. " + "word " * 3000)]
     assert titles(search(searcher, "peaks and summits", history=pasted))[0] == "mountains.txt"
     for part in (meaning, context, embedder):
