@@ -15,7 +15,7 @@ help:
 	@echo "make run     set up and open Slipstream"
 	@echo "make test    set up, check the code, run the tests (no screen needed)"
 	@echo "make check   formatting, lint, types and import contracts only"
-	@echo "make ocr     add text recognition for scans and pictures (330 MB)"
+	@echo "make ocr     add text recognition for scans and pictures (about 300 MB)"
 	@echo "make bench   what the cache saves on this machine; run it alone"
 	@echo "make bundle  a folder that runs without Python, in dist/slipstream (Linux)"
 	@echo "make clean   remove build products; .venv stays, for llama.cpp took long to compile"

@@ -49,7 +49,7 @@ class DocumentDetail(QWidget):
         elif scans and recognition.is_available():
             offer = "Recognize text" if one else f"Recognize text of {count(len(scans), 'document')}"
         elif scans and one is not None and "“ocr”" not in words:
-            words = f"{words} {recognition.HOW_TO_GET_IT}".strip()
+            words = f"{words} {recognition.offer()}".strip()
         self.words.setText(words)
         if offer:
             self.action.setText(offer)

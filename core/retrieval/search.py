@@ -6,18 +6,21 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.errors import EngineError
 from core.retrieval import lexical
 from core.retrieval.lexical import Query, Turn
-from core.retrieval.meaning import Meaning
 from core.store import full_text
 from core.store.database import Database
 from core.store.documents import DocumentStore
 from core.text import best_sentence, content_terms, stem, terms
 from core.types import Block, Context, Passage, Scope
+
+if TYPE_CHECKING:  # it brings kernels and llama.cpp along: by words one searches without them
+    from core.retrieval.meaning import Meaning
 
 _log = logging.getLogger(__name__)
 MAX_CANDIDATES = 50
@@ -52,7 +55,7 @@ class _Found:
 class Searcher:
     """Searches the library through the connection of the thread that made it."""
 
-    def __init__(self, db: Database, meaning: Meaning | None = None) -> None:
+    def __init__(self, db: Database, meaning: "Meaning | None" = None) -> None:
         """Without ``meaning`` it searches by words alone."""
         self._db = db
         self._documents = DocumentStore(db)

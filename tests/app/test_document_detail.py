@@ -23,7 +23,7 @@ def scans(parts):
 
 @pytest.fixture(params=[True, False])
 def available(request, monkeypatch):
-    monkeypatch.setattr(recognition, "is_available", lambda: request.param)
+    monkeypatch.setattr("core.ingest.ocr.is_available", lambda: request.param)
     return request.param
 
 

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -177,3 +179,10 @@ def test_a_word_that_was_unknown_is_found_once_a_text_has_it(tmp_path):
         documents.remove(documents.find_by_path(str(tmp_path / "b.txt")).info.id)
         ingest([tmp_path / "c.txt"], writer, **read)
         assert titles(search(searcher, "zebras")) == ["c.txt"]
+
+
+def test_searching_by_words_loads_neither_kernels_nor_llama_cpp():
+    """At a first start they are compiled in a child process meanwhile; here that would stop the window."""
+    code = "import sys, core.retrieval.search; print({'numba', 'llama_cpp'} & set(sys.modules) or '')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
