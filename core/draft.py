@@ -67,7 +67,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     before = CachePlace()
     if question.conversation_id is not None:
         before = bench.conversations.cache_place(question.conversation_id)
-    standing = (segment.block_id for segment in branch if segment.block_id)
+    standing = [segment.block_id for segment in branch if segment.block_id]
     place = bench.place_of(before, [*standing, *segments], question.scope)
     root = bench.root_of(place.namespace)
     after = end_key(branch, root)
@@ -86,6 +86,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             rules=bench.rules,
             waiting=next_ones,
             fresh_room=fresh,
+            ridable=_ridable(bench, question.scope, standing, place, limit - fixed - ask, fixed),
             around=around,
         )
         plan, reasons = _plan(bench, question, request, place.namespace)
@@ -100,6 +101,9 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             added = (bench.writer.ask("", question.text),)
             break
         room -= over
+    if plan.riders:
+        ids = [*standing, *segments, *(block.id for block in plan.riders)]
+        place = bench.place_of(before, ids, question.scope)
     prompt = lay_out((*branch, *added), root)
     made = Draft(plan, branch, added, prompt, place, is_new_branch, notes=notes, reasons=reasons)
     whole = _whole(bench, question, context, made, limit)
@@ -143,6 +147,22 @@ def _plan(
             statistics,
         )
     return plan, [decision.reason]
+
+
+def _ridable(bench: Workbench, scope: Scope, held: Sequence[str], place: CachePlace, room: int, fixed: int) -> planning.Ridable:
+    """Blocks of the documents asked, as long as they are kept where this prompt is, and stand in it once."""
+
+    def passages_of(ids: Sequence[str]) -> list[tuple[Passage, Segment]] | None:
+        if any(id_ in held for id_ in ids) or bench.place_of(place, ids, scope).namespace != place.namespace:
+            return None
+        places, texts = bench.documents.places_of(ids, scope), bench.documents.texts(ids)
+        if any(id_ not in places or id_ not in texts for id_ in ids):
+            return None
+        passages = [Passage(Block(id_, texts[id_]), places[id_], 0.0, "", 0) for id_ in ids]
+        segments = bench.segments_of([passage.block for passage in passages])
+        return [(passage, segments[passage.block.id]) for passage in passages]
+
+    import os; return planning.Ridable(min(room, int(float(os.environ.get("RR","0.75"))*bench.engine.n_ctx) - fixed), passages_of)
 
 
 def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: int) -> int | None:
@@ -321,6 +341,9 @@ def explain(bench: Workbench, made: Draft) -> list[str]:
     ]
     if match.runner_up:
         sentences.append(f"The next best path would have saved {count(match.runner_up, 'token')}.")
+    if n_riding := len(made.plan.riders):
+        stay = "stays" if n_riding == 1 else "stay"
+        sentences.append(f"{count(n_riding, 'passage')} that earlier questions read {stay} between them.")
     if made.plan.moved:
         sentences.append("The passages were moved for it; their ranking stands behind them.")
     return sentences + shortened

@@ -302,6 +302,8 @@ class Committed(CacheEvent):
     element: int
     """``Segment.element``."""
     n_tokens: int
+    block_id: str = ""
+    """Of a block; empty for instructions, questions and answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,7 @@ def add_run_arguments(run: argparse.ArgumentParser) -> None:
         "--model", default=argparse.SUPPRESS, metavar="F", help="a GGUF; else that of the settings"
     )
     run.add_argument("--quick", action="store_true", help="a few questions with short passages")
+    run.add_argument("--count", action="store_true", help="count tokens only: nothing is computed")
     run.add_argument("--answers", action="store_true", help="also answer, greedily: token F1, exact match")
     run.add_argument(
         "--orders", type=int, default=0, metavar="N", help="read N questions in five random orders as well"

@@ -144,7 +144,9 @@ class Tree:
         self.nodes[node.key] = node
         node.parent.children.add(node)
         if node.ends_segment:
-            self._on_event(Committed(node.key, node.segment_parent, node.element, node.segment_tokens))
+            self._on_event(
+                Committed(node.key, node.segment_parent, node.element, node.segment_tokens, node.block_id)
+            )
             node.weight = max(1, node.segment_tokens)
             self.weigh(node)
         return node

@@ -37,10 +37,24 @@ class PathMatch:
     """What the best path saves that is not the beginning of this one; 0 if there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Company:
+    """A cached path that holds blocks asked for, and others between them."""
+
+    block_ids: tuple[str, ...] = ()
+    """All blocks along the path; empty if there is none."""
+    elements: tuple[int, ...] = ()
+    """The same as ``Segment.element``."""
+    weight: int = 0
+    """What the blocks asked for save there."""
+    n_foreign_tokens: int = 0
+    """Tokens of the others."""
+
+
 class ContextIndex:
     """Prefix trees of cached segments, one a namespace. Owned by the engine thread; no locks.
 
-    56 to 112 bytes a node, its key included, and some 200 bytes for each different element.
+    64 to 128 bytes a node, its key included, and some 200 bytes for each different element.
     """
 
     def __init__(self, *roots: bytes) -> None:
@@ -48,6 +62,11 @@ class ContextIndex:
         self._state = np.array([-1, 0], np.int64)
         self._nodes = np.zeros((_FIRST_CAPACITY, kernels.N_COLUMNS), np.int32)
         self._keys = np.zeros((_FIRST_CAPACITY, 2), np.int64)
+        self._twins = np.full((_FIRST_CAPACITY, 2), -1, np.int32)
+        self._newest = np.full(_FIRST_CAPACITY, -1, np.int32)
+        """By dense integer: the latest node that holds it."""
+        self._wanted = np.zeros(_FIRST_CAPACITY, np.int32)
+        self._is_block = np.zeros(_FIRST_CAPACITY, np.bool_)
         self._nodes[:, kernels.PARENT] = kernels.FREE
         self._n_roots = 0
         self._salts: dict[int, int] = {}
@@ -56,6 +75,8 @@ class ContextIndex:
         self._dense: dict[int, int] = {}
         self._elements: list[int] = []
         """Element of each dense integer."""
+        self._block_ids: list[str] = []
+        """Block that it stands for; empty for what is no block."""
         self._copies: list[int] = []
         """Nodes that hold it; 0 where the integer is free."""
         self._free_dense: list[int] = []
@@ -73,7 +94,10 @@ class ContextIndex:
     @property
     def n_bytes(self) -> int:
         """Bytes of the flat arrays."""
-        arrays = (self._nodes, self._keys, self._heads, self._key_heads)
+        arrays = (
+            self._nodes, self._keys, self._heads, self._key_heads, self._twins, self._newest, self._wanted,
+            self._is_block,
+        )  # fmt: skip
         return sum(array.nbytes for array in arrays)
 
     def apply(self, event: CacheEvent) -> None:
@@ -141,6 +165,45 @@ class ContextIndex:
         weight, n_tokens, runner_up = found.tolist()
         return PathMatch(tuple(index for index in best.tolist() if index >= 0), n_tokens, weight, runner_up)
 
+    def best_company(
+        self, after: bytes, elements: Sequence[int], *, most_foreign: int, price: float
+    ) -> Company:
+        """Of all cached paths below ``after``, made of any blocks, the one that is worth most for ``elements``.
+
+        ``elements``: as for ``best_path``. Worth: the weight of those on the path, less ``price`` for each
+        token of other blocks; of these there may be ``most_foreign``. Bounded by ``kernels.MAX_TWINS``.
+        """
+        start = self._find(after)
+        if start < 0:
+            return Company()
+        salt = self._salt(start)
+        dense = [self._dense.get(element ^ salt, -1) for element in elements]
+        found = np.empty(2, np.int64)
+        node = kernels.best_company(
+            self._nodes,
+            self._twins,
+            self._newest,
+            self._is_block,
+            self._wanted,
+            start,
+            np.array(dense, np.int32),
+            most_foreign,
+            price,
+            found,
+        )
+        path: list[int] = []
+        while node >= 0 and node != start:
+            path.append(int(self._nodes[node, kernels.ELEMENT]))
+            node = int(self._nodes[node, kernels.PARENT])
+        path.reverse()
+        weight, n_foreign = found.tolist()
+        return Company(
+            tuple(self._block_ids[number] for number in path),
+            tuple(self._elements[number] ^ salt for number in path),
+            weight,
+            n_foreign,
+        )
+
     def why_missing(self, element: int, root: bytes | None = None) -> MissReason:
         """Why a segment with these tokens was not found where a prompt of ``root`` wanted it."""
         if root is not None:
@@ -187,11 +250,15 @@ class ContextIndex:
         dense = self._dense.get(element)
         if dense is None:
             dense = self._new_dense(element)
+        if event.block_id:
+            self._name(dense, event.block_id)
         node = kernels.insert(
             self._nodes,
             self._keys,
             self._heads,
             self._key_heads,
+            self._twins,
+            self._newest,
             self._state,
             *_halves(event.parent),
             *_halves(event.key),
@@ -218,11 +285,15 @@ class ContextIndex:
         for event in events:
             number = get(event.element)
             dense.append(self._new_dense(event.element) if number is None else number)
+            if event.block_id:
+                self._name(dense[-1], event.block_id)
         n_done = kernels.insert_all(
             self._nodes,
             self._keys,
             self._heads,
             self._key_heads,
+            self._twins,
+            self._newest,
             self._state,
             np.frombuffer(bytearray(b"".join(names)), np.int64).reshape(-1, 4),
             np.array([*dense, *[event.n_tokens for event in events]], np.int32),
@@ -242,7 +313,14 @@ class ContextIndex:
 
     def _remove(self, key: bytes) -> None:
         dense = kernels.remove(
-            self._nodes, self._keys, self._heads, self._key_heads, self._state, *_halves(key)
+            self._nodes,
+            self._keys,
+            self._heads,
+            self._key_heads,
+            self._twins,
+            self._newest,
+            self._state,
+            *_halves(key),
         )
         if dense < 0:
             raise BugError("The context index and the prefix cache disagree.", details=f"evicted {key.hex()}")
@@ -260,8 +338,17 @@ class ContextIndex:
             dense = len(self._elements)
             self._elements.append(element)
             self._copies.append(0)
+            self._block_ids.append("")
+            if dense == len(self._newest):
+                self._newest = np.concatenate([self._newest, np.full(dense, -1, np.int32)])
+                self._wanted = np.zeros(2 * dense, np.int32)
+                self._is_block = np.concatenate([self._is_block, np.zeros(dense, np.bool_)])
         self._dense[element] = dense
         return dense
+
+    def _name(self, dense: int, block_id: str) -> None:
+        self._block_ids[dense] = block_id
+        self._is_block[dense] = True
 
     def _drop_copy(self, dense: int) -> bool:
         """One node less holds this element; True if it was the last one."""
@@ -269,6 +356,8 @@ class ContextIndex:
         if self._copies[dense]:
             return False
         del self._dense[self._elements[dense]]
+        self._block_ids[dense] = ""
+        self._is_block[dense] = False
         self._free_dense.append(dense)
         return True
 
@@ -282,6 +371,7 @@ class ContextIndex:
         keys = np.zeros((2 * old, 2), np.int64)
         keys[:old] = self._keys
         self._keys = keys
+        self._twins = np.concatenate([self._twins, np.full((old, 2), -1, np.int32)])
         self._rebuild()
 
     def _rebuild(self) -> None:

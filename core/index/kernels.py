@@ -6,6 +6,9 @@ bucket, column ``CHAIN`` the next one, −1 ends it. The bucket of a node depend
 so looking up a child costs the same whatever the tree looks like. ``key_heads`` and ``KEY_CHAIN`` are the
 same for the nodes' keys, ``keys`` int64 ``(capacity, 2)``. ``n_buckets`` is a power of two.
 
+Nodes of one element are chained through ``twins`` int32 ``(capacity, 2)`` from ``newest`` int32
+``(n_elements,)``, the latest first, so that a block is found wherever in the tree it stands.
+
 A free row has ``PARENT`` = ``FREE``; the free rows are chained through ``CHAIN`` from ``state[FIRST_FREE]``.
 """
 
@@ -18,14 +21,19 @@ PARENT, ELEMENT, TOKENS, CHAIN, N_CHILDREN, CHILD_MASK, WEIGHT, KEY_CHAIN = 0, 1
 N_COLUMNS = 8
 FREE = -2
 
+OLDER, YOUNGER = 0, 1
+
 FIRST_FREE, N_NODES = 0, 1
 N_STATE = 2
 
 MAX_VISITS = 512
 """Nodes that one search may look at: bounds the time, never the correctness of what is found."""
+MAX_TWINS, MAX_DEPTH = 16, 128
+"""The same for a search from below: the latest places of a block, and steps up from each."""
 
 Nodes = NDArray[np.int32]
 Heads = NDArray[np.int32]
+Twins = NDArray[np.int32]
 Keys = NDArray[np.int64]
 
 
@@ -85,12 +93,38 @@ def unchain(nodes: Nodes, heads: Heads, bucket: int, column: int, node: int) -> 
     nodes[before, column] = nodes[node, column]
 
 
-@kernel("i4(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i8[::1], i8, i8, i8, i8, i4, i4)")
+@kernel("void(i4[:, ::1], i4[::1], i4, i4)")
+def add_twin(twins: Twins, newest: Heads, node: int, element: int) -> None:
+    """Put ``node`` in front of those that hold the same element."""
+    older = newest[element]
+    twins[node, OLDER] = older
+    twins[node, YOUNGER] = -1
+    newest[element] = node
+    if older >= 0:
+        twins[older, YOUNGER] = node
+
+
+@kernel("void(i4[:, ::1], i4[::1], i4, i4)")
+def drop_twin(twins: Twins, newest: Heads, node: int, element: int) -> None:
+    """Take ``node`` out from among those that hold the same element."""
+    older = twins[node, OLDER]
+    younger = twins[node, YOUNGER]
+    if older >= 0:
+        twins[older, YOUNGER] = younger
+    if younger >= 0:
+        twins[younger, OLDER] = older
+    else:
+        newest[element] = older
+
+
+@kernel("i4(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[::1], i8[::1], i8, i8, i8, i8, i4, i4)")
 def insert(
     nodes: Nodes,
     keys: Keys,
     heads: Heads,
     key_heads: Heads,
+    twins: Twins,
+    newest: Heads,
     state: NDArray[np.int64],
     parent_high: int,
     parent_low: int,
@@ -115,15 +149,18 @@ def insert(
     keys[node, 0] = high
     keys[node, 1] = low
     link(nodes, keys, heads, key_heads, node)
+    add_twin(twins, newest, node, element)
     return int(node)
 
 
-@kernel("i8(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i8[::1], i8[:, ::1], i4[::1])")
+@kernel("i8(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[::1], i8[::1], i8[:, ::1], i4[::1])")
 def insert_all(
     nodes: Nodes,
     keys: Keys,
     heads: Heads,
     key_heads: Heads,
+    twins: Twins,
+    newest: Heads,
     state: NDArray[np.int64],
     names: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -133,17 +170,25 @@ def insert_all(
     """
     for row in range(names.shape[0]):
         node = insert(
-            nodes, keys, heads, key_heads, state, names[row, 0], names[row, 1], names[row, 2], names[row, 3],
-            values[row], values[row + names.shape[0]],
+            nodes, keys, heads, key_heads, twins, newest, state, names[row, 0], names[row, 1], names[row, 2],
+            names[row, 3], values[row], values[row + names.shape[0]],
         )  # fmt: skip
         if node < 0:
             return row
     return int(names.shape[0])
 
 
-@kernel("i4(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i8[::1], i8, i8)")
+@kernel("i4(i4[:, ::1], i8[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[::1], i8[::1], i8, i8)")
 def remove(
-    nodes: Nodes, keys: Keys, heads: Heads, key_heads: Heads, state: NDArray[np.int64], high: int, low: int
+    nodes: Nodes,
+    keys: Keys,
+    heads: Heads,
+    key_heads: Heads,
+    twins: Twins,
+    newest: Heads,
+    state: NDArray[np.int64],
+    high: int,
+    low: int,
 ) -> int:
     """Take the node with this key out. Returns its element, or −1 if there is none that is a leaf."""
     node = find_key(nodes, keys, key_heads, high, low)
@@ -153,6 +198,7 @@ def remove(
     element = nodes[node, ELEMENT]
     unchain(nodes, heads, bucket_of(parent, element, heads.shape[0]), CHAIN, node)
     unchain(nodes, key_heads, low & (key_heads.shape[0] - 1), KEY_CHAIN, node)
+    drop_twin(twins, newest, node, element)
     nodes[parent, N_CHILDREN] -= 1
     if nodes[parent, N_CHILDREN] == 0:
         nodes[parent, CHILD_MASK] = 0  # bits are only ever added while there are children
@@ -293,3 +339,70 @@ def best_path(
     found[0] = best_saved
     found[1] = best_tokens
     found[2] = runner_up
+
+
+@kernel("i4(i4[:, ::1], i4[:, ::1], i4[::1], b1[::1], i4[::1], i4, i4[::1], i8, f8, i8[::1])")
+def best_company(
+    nodes: Nodes,
+    twins: Twins,
+    newest: Heads,
+    is_block: NDArray[np.bool_],
+    wanted: NDArray[np.int32],
+    start: int,
+    elements: NDArray[np.int32],
+    most_foreign: int,
+    price: float,
+    found: NDArray[np.int64],
+) -> int:
+    """The path below ``start`` that is worth most when blocks that nobody asked for may stand on it.
+
+    ``elements`` int32 ``(k,)``: those asked for; −1 for one that no node holds. ``wanted`` int32
+    ``(n_elements,)`` is scratch, all 0 before and after. What a path is worth: the weight of what is asked
+    for on it, less ``price`` for each token of other blocks, of which there may be ``most_foreign``. Anything
+    on it that is no block (``is_block``) rules it out. Looked for upwards from the ``MAX_TWINS`` latest nodes
+    of each element, so a path ends with one that is asked for. Returns the node at its end, or −1; ``found``
+    int64 ``(2,)`` receives its weight and its foreign tokens. Of equal ones the first found wins.
+    """
+    for index in range(elements.shape[0]):
+        if elements[index] >= 0:
+            wanted[elements[index]] = 1
+    best = -1
+    best_worth = 0.0
+    found[:] = 0
+    for index in range(elements.shape[0]):
+        if elements[index] < 0:
+            continue
+        end = newest[elements[index]]
+        looked_at = 0
+        while end >= 0 and looked_at < MAX_TWINS:
+            looked_at += 1
+            weight = np.int64(0)
+            foreign = np.int64(0)
+            node = end
+            depth = 0
+            while node != start and depth < MAX_DEPTH:
+                element = nodes[node, ELEMENT]
+                if element < 0:
+                    break  # a root: the path does not go through ``start``
+                if wanted[element]:
+                    weight += nodes[node, WEIGHT]
+                elif is_block[element]:
+                    foreign += nodes[node, TOKENS]
+                    if foreign > most_foreign:
+                        break
+                else:
+                    break
+                node = nodes[node, PARENT]
+                depth += 1
+            if node == start:
+                worth = weight - price * foreign
+                if worth > best_worth:
+                    best_worth = worth
+                    best = end
+                    found[0] = weight
+                    found[1] = foreign
+            end = twins[end, OLDER]
+    for index in range(elements.shape[0]):
+        if elements[index] >= 0:
+            wanted[elements[index]] = 0
+    return int(best)

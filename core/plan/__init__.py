@@ -4,6 +4,7 @@ from core.plan.content import Surroundings
 from core.plan.dedup import Form, expand
 from core.plan.planner import EVERYTHING, Plan, PlanRequest, Rules, make, make_whole
 from core.plan.policy import Decision, Prospect, decide, kind_of
+from core.plan.riders import Ridable
 from core.plan.whole import Choice, Cost, choose
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Plan",
     "PlanRequest",
     "Prospect",
+    "Ridable",
     "Rules",
     "Surroundings",
     "choose",

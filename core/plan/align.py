@@ -16,6 +16,7 @@ def align(
     groups: Sequence[int] | None = None,
     waiting: Sequence[AbstractSet[int]] = (),
     names: Sequence[int] | None = None,
+    path: PathMatch | None = None,
 ) -> tuple[tuple[int, ...], PathMatch]:
     """An order of blocks, as indices into ``elements``, and the cached path that it begins with.
 
@@ -24,9 +25,10 @@ def align(
     share (``lengths``: tokens, ``groups``: documents, of each of ``elements``); without them, in relevance
     order: what the answer wants, at little cost to later sharing. ``waiting``: the elements of questions that
     are known to come next; what they share stands in front of the rest, without making anybody wait.
-    ``names``: what ``statistics`` calls the blocks, if not by their elements.
+    ``names``: what ``statistics`` calls the blocks, if not by their elements. ``path``: the cached path to
+    begin with, if it was looked for before.
     """
-    match = index.best_path(after, elements)
+    match = index.best_path(after, elements) if path is None else path
     taken = set(match.order)
     rest = [i for i in range(len(elements)) if i not in taken]
     if statistics is not None and len(rest) > 1:

@@ -10,6 +10,7 @@ from core.plan.annotate import annotation, annotation_of_whole
 from core.plan.content import Surroundings, cached_next, deduplicate
 from core.plan.dedup import Form, split_held, whole
 from core.plan.policy import within_time
+from core.plan.riders import Ridable, Ride, ride
 from core.types import Block, Context, Passage, Segment
 
 NO_PATH = PathMatch((), 0)
@@ -27,6 +28,8 @@ class Rules:
     """False: repeat what earlier turns hold."""
     rank: bool = True
     """False: say nothing of what was moved or stands further up."""
+    ride: bool = True
+    """False: no block that was not asked for, even where it is cached between those that were."""
     whole: bool = True
     """False: never all text in scope in place of the passages found."""
     arrange: Callable[[Sequence[int]], Sequence[int] | None] | None = None
@@ -54,6 +57,8 @@ class PlanRequest:
     """Elements of the questions that are known to come next (a window)."""
     fresh_room: int | None = None
     """Tokens of new blocks that may be prefilled, to keep to a time; cached ones ride free. None: any."""
+    ridable: Ridable | None = None
+    """None: nothing rides along."""
     around: Surroundings | None = None
     """None: blocks are referenced or sent whole, not shortened by what stands before them."""
 
@@ -83,6 +88,8 @@ class Plan:
     """The same, tokenized."""
     references: tuple[Block, ...]
     """Those that stand further up already."""
+    riders: tuple[Block, ...]
+    """Of ``blocks``: those that nobody asked for, cached between those that were."""
     annotation: str
     match: PathMatch
     """The cached path that the new blocks begin with."""
@@ -123,11 +130,12 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
     )
     rules = request.rules
     order: tuple[int, ...] = tuple(range(len(fitting)))
-    match = NO_PATH
+    match, riding = NO_PATH, None
     given = None if rules.arrange is None else rules.arrange(considered.names)
     if given is not None:
         order = tuple(given)
     elif rules.align:
+        match, riding = _cached_path(request, considered, index)
         order, match = align(
             considered.elements,
             index,
@@ -137,83 +145,111 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
             groups=considered.groups,
             waiting=request.waiting,
             names=considered.names,
+            path=match,
         )
-    n_cached = len(match.order)
+    standing = [fitting[i] for i in order]
+    first = standing[: len(match.order)]
+    segments_of = request.segments
+    if riding is not None:
+        mine = {passage.block.id: passage for passage in (*first, *riding.riders)}
+        first = [mine[id_] for id_ in riding.block_ids]
+        segments_of = {**segments_of, **riding.segments}
+    standing[: len(match.order)] = first
+    n_cached = len(first)
     if rules.align and request.around is not None:
-        order, n_cached = _followed(request, fitting, order, n_cached)
-    over_time = _over_time(request.fresh_room, considered.lengths, order[:n_cached])
-    order = tuple(i for i in order if i not in over_time)
-    moved = list(order) != sorted(order)
-    sent = [passage for i, passage in enumerate(fitting) if i not in over_time]
-    kept = {passage.block.id for passage in (*sent, *references)}
-    passages: dict[str, Passage] = {}
-    for passage in request.context.passages:
-        if passage.block.id in kept:
-            passages.setdefault(passage.block.id, passage)
-    used = tuple(passages.values())
-    blocks = tuple(fitting[i].block for i in order)
+        standing, n_cached = _followed(request, standing, n_cached)
+    over_time = _over_time(request.fresh_room, fitting, considered.lengths, standing[:n_cached])
+    standing = [passage for passage in standing if passage.block.id not in over_time]
+    blocks = tuple(passage.block for passage in standing)
+    asked = {passage.block.id: passage for passage in reversed(request.context.passages)}
+    gone = asked.keys() - {block.id for block in blocks} - {p.block.id for p in references}
+    used = tuple(passage for id_, passage in reversed(asked.items()) if id_ not in gone)
     forms = tuple(whole(block) for block in blocks)
-    segments = tuple(request.segments[block.id] for block in blocks)
+    segments = tuple(segments_of[block.id] for block in blocks)
     n_saved = n_shortened = 0
     if request.around is not None:
-        shortened = deduplicate(
-            blocks, request.segments, request.around, request.after, n_whole=len(match.order)
-        )
+        shortened = deduplicate(blocks, segments_of, request.around, request.after, n_whole=len(first))
         forms, segments = shortened.forms, shortened.segments
         n_saved, n_shortened = shortened.n_saved_tokens, shortened.n_blocks
     stands_at = {id_: n for n, id_ in enumerate((*request.held, *(block.id for block in blocks)))}
     ranked = [stands_at[passage.block.id] for passage in used]
+    riders = () if riding is None else riding.riders
+    new_ranked = [stands_at[passage.block.id] for passage in fitting if passage.block.id not in over_time]
     return Plan(
         passages=used,
         blocks=blocks,
         forms=forms,
         segments=segments,
         references=tuple(passage.block for passage in references),
+        riders=tuple(passage.block for passage in riders),
         annotation=annotation(
             used,
             references if rules.rank else (),
-            moved=rules.rank and any(b < a for a, b in pairwise(ranked)),
+            moved=rules.rank and (bool(riders) or any(b < a for a, b in pairwise(ranked))),
             n_saved_tokens=n_saved,
         ),
         match=match,
-        n_left_out=len({p.block.id for p in request.context.passages}) - len(used) - len(over_time),
+        n_left_out=len(gone) - len(over_time),
         n_over_time=len(over_time),
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references) + n_saved,
         n_shortened=n_shortened,
         n_shortened_tokens=n_saved,
-        moved=moved,
+        moved=bool(riders) or any(b < a for a, b in pairwise(new_ranked)),
         considered=considered,
         is_whole=False,
-        quotable=used,
+        quotable=(*used, *riders),
     )
 
 
-def _over_time(room: int | None, lengths: Sequence[int], cached: Sequence[int]) -> frozenset[int]:
-    """Which of the fitting passages are not read, in order to keep to ``room`` tokens."""
+def _cached_path(
+    request: PlanRequest, considered: Considered, index: ContextIndex
+) -> tuple[PathMatch, Ride | None]:
+    """The cached path to begin with: over these blocks alone, or with riders where that is worth more."""
+    match = index.best_path(request.after, considered.elements)
+    if not request.rules.ride or request.ridable is None:
+        return match, None
+    riding = ride(
+        considered.elements,
+        considered.lengths,
+        request.after,
+        index,
+        request.ridable,
+        names=considered.names,
+        beat=match.weight,
+    )
+    if riding is None:
+        return match, None
+    places = {name: i for i, name in enumerate(considered.names)}
+    path = [places[name] for id_ in riding.block_ids if (name := int(id_, 16)) in places]
+    n_tokens = sum(considered.lengths[i] for i in path)
+    return PathMatch(tuple(path), n_tokens, riding.weight, match.weight), riding
+
+
+def _over_time(
+    room: int | None, fitting: Sequence[Passage], lengths: Sequence[int], cached: Sequence[Passage]
+) -> frozenset[str]:
+    """Ids of the fitting passages that are not read, in order to keep to ``room`` tokens."""
     if room is None:
         return frozenset()
-    free = frozenset(cached)
-    taken = within_time(lengths, [i in free for i in range(len(lengths))], room)
-    return frozenset(range(len(lengths))) - frozenset(taken)
+    free = {passage.block.id for passage in cached}
+    taken = within_time(lengths, [passage.block.id in free for passage in fitting], room)
+    return frozenset(passage.block.id for passage in fitting) - {fitting[i].block.id for i in taken}
 
 
 def _followed(
-    request: PlanRequest, fitting: Sequence[Passage], order: tuple[int, ...], n_cached: int
-) -> tuple[tuple[int, ...], int]:
-    """``order`` with those blocks next to the first ``n_cached`` that are cached there in a shorter form.
+    request: PlanRequest, standing: Sequence[Passage], n_cached: int
+) -> tuple[list[Passage], int]:
+    """``standing`` with those blocks next to the first ``n_cached`` that are cached there in a shorter form.
 
     And how many are cached then.
     """
-    blocks = [fitting[i].block for i in order]
+    first, rest = standing[:n_cached], standing[n_cached:]
     if request.around is None:
-        return order, n_cached
-    following = cached_next(
-        blocks[:n_cached], blocks[n_cached:], request.segments, request.around, request.after
-    )
-    rest = order[n_cached:]
-    chosen = [rest[i] for i in following]
-    moved = (*order[:n_cached], *chosen, *(i for i in rest if i not in chosen))
-    return moved, n_cached + len(chosen)
+        return list(standing), n_cached
+    blocks = [passage.block for passage in standing]
+    following = cached_next(blocks[:n_cached], blocks[n_cached:], request.segments, request.around, request.after)
+    others = [passage for i, passage in enumerate(rest) if i not in following]
+    return [*first, *(rest[i] for i in following), *others], n_cached + len(following)
 
 
 def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
@@ -235,6 +271,7 @@ def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
         forms=tuple(whole(passage.block) for passage in new),
         segments=tuple(request.segments[passage.block.id] for passage in new),
         references=tuple(passage.block for passage in references),
+        riders=(),
         annotation=annotation_of_whole(scope, () if request.context.is_opening else found),
         match=NO_PATH,
         n_left_out=0,

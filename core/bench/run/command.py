@@ -27,6 +27,7 @@ def main(arguments: argparse.Namespace, settings: Settings) -> int:
         policies_of(arguments.policy),
         quick=arguments.quick,
         answers=arguments.answers,
+        count=arguments.count,
         orders=arguments.orders,
         resume=Path(arguments.resume) if arguments.resume else None,
     )

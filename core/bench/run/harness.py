@@ -13,6 +13,7 @@ import psutil
 
 from core.bench.run import bounds, result, sensitivity
 from core.bench.run.choice import check, is_here, open_policy
+from core.bench.run.counting import CountingEngine
 from core.bench.run.measured import Measured
 from core.bench.run.memory import SharedEngine
 from core.bench.run.policies import KINDS, Budgets, Local, Policy
@@ -46,6 +47,8 @@ class Options:
     policies: tuple[str, ...]
     quick: bool = False
     answers: bool = False
+    count: bool = False
+    """Tokens only: nothing is computed."""
     resume: Path | None = None
     orders: int = 0
     """Questions whose passages are put into random orders, to see how much the model minds."""
@@ -59,6 +62,8 @@ def measure(options: Options, settings: Settings, *, opener: Open = open_policy)
     if not options.policies or len(set(options.policies)) != len(options.policies):
         raise SettingsError("Name at least one policy, and each only once.")
     check(options.policies)
+    if options.count:
+        _check_countable(options)
     here = tuple(name for name in options.policies if is_here(name))
     absent = [name for name in options.policies if name not in here]
     for name in absent:
@@ -76,7 +81,8 @@ def measure(options: Options, settings: Settings, *, opener: Open = open_policy)
         library = root / "library"
         with open_database(library) as db:
             workload = build(options.workload, options.source, db)
-        engine = ProbingEngine(choose_model(settings.model), settings)
+        kind = CountingEngine if options.count else ProbingEngine
+        engine = kind(choose_model(settings.model), settings)
         stack.callback(engine.close)
         run = _Run(options, workload, engine, settings, root, opener)
         stack.callback(run.close)
@@ -87,6 +93,16 @@ def measure(options: Options, settings: Settings, *, opener: Open = open_policy)
             _say("random orders")
             found["order_sensitivity"] = sensitivity.measure(engine, workload.questions, options.orders)
         return found
+
+
+def _check_countable(options: Options) -> None:
+    if options.resume or options.orders or options.answers:
+        raise SettingsError("A run that only counts takes no --resume, --orders or --answers.")
+    if any(name not in KINDS for name in options.policies):
+        raise SettingsError(
+            "Policies that compute something else, or elsewhere, cannot be counted.",
+            hint=f"These can: {', '.join(KINDS)}.",
+        )
 
 
 class _Run:
@@ -107,6 +123,8 @@ class _Run:
         self._record = Record(options.resume, self._settings(settings, budgets))
         self._budget = Budgets(self._record.fixed["ram_bytes"], self._record.fixed["ssd_bytes"])
         self._shared = SharedEngine(engine)
+        if isinstance(engine, CountingEngine):
+            engine.counts_only = self._shared.recalling = True
         self._qualities = Qualities(answers=options.answers)
         self._policies: list[Policy] = []
         for number, name in enumerate(options.policies):
@@ -114,6 +132,9 @@ class _Run:
             self._policies.append(
                 opener(name, self._shared, root / "library", folder, self._budget, self._qualities)
             )
+        for policy in self._policies:
+            if options.count and isinstance(policy, Local):
+                policy.seat.token_s = (self._restore_rate["prefill_token_ms"] or 0.0) / 1000
         self._orders = {
             policy.name: policy.order(workload.questions)
             if workload.known
@@ -161,6 +182,8 @@ class _Run:
             ram = settings.ram_cache_mb * 10**6
         if settings.ssd_cache_mb >= 0:
             ssd = settings.ssd_cache_mb * 10**6
+        if self._options.count and bytes_per_token:  # a snapshot is a byte a token
+            ram, ssd = int(ram / bytes_per_token), int(ssd / bytes_per_token)
         return Budgets(ram, ssd)
 
     def resume(self) -> None:
@@ -261,6 +284,7 @@ class _Run:
             "round": ROUND,
             "quick": self._options.quick,
         }
+        found["counted"] = self._options.count
         return found
 
     def _overhead(self) -> float:

@@ -59,7 +59,7 @@ class Kind:
     """Changes the order of questions that are known in advance."""
 
 
-AS_FOUND = Rules(align=False, tail=False, dedup=False, rank=False, whole=False)
+AS_FOUND = Rules(align=False, tail=False, dedup=False, rank=False, ride=False, whole=False)
 PILOT = replace(AS_FOUND, dedup=True, rank=True)
 KINDS = {
     "none": Kind(AS_FOUND, ram=False, ssd=False, forgets=True, schedules=False),
@@ -73,6 +73,7 @@ KINDS = {
     "slipstream-tail": Kind(replace(EVERYTHING, tail=False)),
     "slipstream-dedup": Kind(replace(EVERYTHING, dedup=False)),
     "slipstream-annotate": Kind(replace(EVERYTHING, rank=False)),
+    "slipstream-ride": Kind(replace(EVERYTHING, ride=False)),
     "slipstream-tiers": Kind(ram=False, ssd=False),
     "slipstream-whole-document": Kind(replace(EVERYTHING, whole=False)),
     "slipstream-schedule": Kind(schedules=False),
