@@ -1,6 +1,6 @@
 """A question's prompt: what stands before it, what it adds, and that it fits the model's context."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +14,8 @@ from core.workbench import Workbench
 
 _WHOLE_SHARE = 0.75
 """Of the model's context, so much may be documents read whole: the rest is for the turns."""
+_RIDE_SHARE = 0.85
+"""The same with riders: what is left is for the answer and one more question."""
 _SHARE_OF_TIME = 0.8
 """Of the time until the first word, so much may be prefill: the rest restores what is cached."""
 _ANNOTATION = 96
@@ -86,7 +88,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             rules=bench.rules,
             waiting=next_ones,
             fresh_room=fresh,
-            ridable=_ridable(bench, question.scope, standing, place, limit - fixed - ask, fixed),
+            ridable=_ridable(bench, question.scope, standing, place, room, fixed),
             around=around,
         )
         plan, reasons = _plan(bench, question, request, place.namespace)
@@ -149,8 +151,14 @@ def _plan(
     return plan, [decision.reason]
 
 
-def _ridable(bench: Workbench, scope: Scope, held: Sequence[str], place: CachePlace, room: int, fixed: int) -> planning.Ridable:
-    """Blocks of the documents asked, as long as they are kept where this prompt is, and stand in it once."""
+def _ridable(
+    bench: Workbench, scope: Scope, held: Collection[str], place: CachePlace, room: int, fixed: int
+) -> planning.Ridable:
+    """Blocks of the documents asked, if they are cached where this prompt is and do not stand in it yet.
+
+    ``room``: tokens for new blocks; ``fixed``: tokens that stand before them. Some are left to the next turn,
+    unless the passages alone leave none.
+    """
 
     def passages_of(ids: Sequence[str]) -> list[tuple[Passage, Segment]] | None:
         if any(id_ in held for id_ in ids) or bench.place_of(place, ids, scope).namespace != place.namespace:
@@ -162,7 +170,7 @@ def _ridable(bench: Workbench, scope: Scope, held: Sequence[str], place: CachePl
         segments = bench.segments_of([passage.block for passage in passages])
         return [(passage, segments[passage.block.id]) for passage in passages]
 
-    import os; return planning.Ridable(min(room, int(float(os.environ.get("RR","0.75"))*bench.engine.n_ctx) - fixed), passages_of)
+    return planning.Ridable(room, ride_room(bench) - fixed, passages_of)
 
 
 def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: int) -> int | None:
@@ -215,6 +223,11 @@ def _follow(bench: Workbench, key: bytes, segment: Segment) -> tuple[bytes, bool
 def _elements(bench: Workbench, context: Context) -> frozenset[int]:
     segments = bench.segments_of([passage.block for passage in context.passages])
     return frozenset(segment.element for segment in segments.values())
+
+
+def ride_room(bench: Workbench) -> int:
+    """Tokens that a prompt may have up to its question where blocks ride along."""
+    return int(_RIDE_SHARE * bench.engine.n_ctx)
 
 
 def whole_room(bench: Workbench) -> int:

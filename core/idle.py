@@ -5,17 +5,20 @@ Every function stops within a chunk when ``cancel`` is set (Cancelled) and keeps
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from core.draft import branch_of, n_on_disk, n_tokens, whole_room
+from core.draft import branch_of, n_on_disk, n_tokens, ride_room, whole_room
 from core.engine.protocol import CancelFlag
 from core.errors import Cancelled
 from core.metrics import count
 from core.prompt import lay_out
-from core.types import CachePlace, DocumentWarmth, Prompt, Scope, Warmth
+from core.types import CachePlace, DocumentWarmth, Prompt, Scope, Segment, SegmentKind, Warmth
 from core.workbench import Workbench
 
 _PINNED_SHARE = 0.5
 """Of the RAM tier's budget, so much may be documents that are kept warm."""
+_READ_ON_BLOCKS = 32
+"""At most so many blocks are read ahead after a question."""
 
 
 def warm_up(bench: Workbench, cancel: CancelFlag) -> None:
@@ -47,6 +50,43 @@ def settle(bench: Workbench, conversation_id: int, cancel: CancelFlag) -> None:
         _read(bench, prompt, place, cancel)
     while not cancel.is_set() and bench.cache.tend():
         pass
+
+
+def read_on(
+    bench: Workbench, segments: Sequence[Segment], place: CachePlace, scope: Scope, cancel: CancelFlag
+) -> int:
+    """Read what else of the documents stands near the passages of a question, behind these. Tokens read.
+
+    ``segments``: the prompt, of which the instructions and the first passages count. The next question about
+    the same documents then finds its passages cached on one path (``core/plan/riders.py``). Only where
+    documents were chosen: nobody knows what a question to a whole library is followed by.
+    """
+    if not bench.cache.keeps_snapshots or not (scope.document_ids or scope.collection_id is not None):
+        return 0
+    first = list(takewhile(lambda one: one.kind in (SegmentKind.HEAD, SegmentKind.BLOCK), segments))
+    held = [segment.block_id for segment in first if segment.block_id]
+    near = bench.documents.near(held, scope, _READ_ON_BLOCKS)
+    if bench.place_of(place, [block.id for block in near], scope) != place:
+        return 0
+    tokens = bench.segments_of(near)
+    room = ride_room(bench) - n_tokens(*first)
+    ahead = []
+    for block in near:
+        room -= len(tokens[block.id].tokens)
+        if room < 0:
+            break
+        ahead.append(tokens[block.id])
+    if not held or not ahead:
+        return 0
+    prompt = lay_out([*first, *ahead], bench.root_of(place.namespace))
+    n_before = sum(len(chunk.tokens) for chunk in prompt.chunks[: len(bench.cache.locate(prompt))])
+    if n_before < prompt.n_tokens:
+        _read(bench, prompt, place, cancel)
+        while bench.cache.tend():
+            if cancel.is_set():
+                raise Cancelled
+    bench.keep_tokens()
+    return prompt.n_tokens - n_before
 
 
 def keep_documents_warm(bench: Workbench, cancel: CancelFlag) -> list[str]:

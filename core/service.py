@@ -27,6 +27,7 @@ from core.engine.model_files import check_model, choose_model
 from core.engine.protocol import CancelFlag
 from core.errors import BugError, Cancelled, EngineError, KnownError, SlipstreamError
 from core.finding import Finding
+from core.metrics import count
 from core.pages import Pages
 from core.reading import ReadingQueue
 from core.store.collections import CollectionStore
@@ -52,6 +53,7 @@ from core.types import (
     PassageLoaded,
     Question,
     QuestionFailed,
+    Scope,
     SourcesFound,
     WarmthChanged,
 )
@@ -201,7 +203,7 @@ class Service:
                 if self._settings.prefer_cached:
                     self._finding.cached = frozenset(self._bench.cache.block_ids())
                 self.request_conversations()
-                self._engine.put(partial(self._settle, event.conversation_id))
+                self._engine.put(partial(self._settle, event.conversation_id, ticket.question.scope))
         return True
 
     def _waiting_behind(self, ticket: _Ticket) -> tuple[Context, ...]:
@@ -214,10 +216,21 @@ class Service:
                 if other.question.scope == ticket.question.scope
             )[:_WINDOW]
 
-    def _settle(self, conversation_id: int) -> None:
-        from core.idle import settle
+    def _settle(self, conversation_id: int, scope: Scope) -> None:
+        from core.draft import branch_of
+        from core.idle import read_on, settle
+
+        def work(bench: "Workbench", cancel: CancelFlag) -> None:
+            segments, _ = branch_of(bench, conversation_id)
+            place = bench.conversations.cache_place(conversation_id)
+            if n_read := read_on(bench, segments, place, scope, cancel):
+                said = f"Read on in the documents that were asked: {count(n_read, 'token')}."
+                self._emit(IdleWorkDone((said,)))
+                self._tell_cache_state()
 
         self._while_idle(lambda bench, cancel: settle(bench, conversation_id, cancel))
+        if self._settings.idle_work and _on_mains_power():
+            self._while_idle(work)
 
     def _keep_warm(self) -> None:
         """Read what the user wants kept warm, if nobody waits and the machine is on mains power."""

@@ -15,6 +15,19 @@ def best_path_by_brute_force(tree, start, wanted, tokens):
     return best
 
 
+def best_company_by_brute_force(tree, start, wanted, blocks, tokens, most_foreign, price):
+    """What the best path of ``tree`` below ``start`` is worth, if others of ``blocks`` may stand on it."""
+    best = 0.0
+    for path in tree:
+        below = path[len(start) :]
+        if path[: len(start)] != start or not set(below) <= set(blocks) | set(wanted):
+            continue
+        foreign = sum(tokens(element) for element in below if element not in wanted)
+        if foreign <= most_foreign:
+            best = max(best, sum(tokens(e) for e in below if e in wanted) - price * foreign)
+    return best
+
+
 # --- core.cdc ----------------------------------------------------------------------------------------
 
 _CDC_SPACES = set("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {

@@ -168,7 +168,7 @@ class ContextIndex:
     def best_company(
         self, after: bytes, elements: Sequence[int], *, most_foreign: int, price: float
     ) -> Company:
-        """Of all cached paths below ``after``, made of any blocks, the one that is worth most for ``elements``.
+        """Of all cached paths of blocks below ``after``, the one that is worth most for ``elements``.
 
         ``elements``: as for ``best_path``. Worth: the weight of those on the path, less ``price`` for each
         token of other blocks; of these there may be ``most_foreign``. Bounded by ``kernels.MAX_TWINS``.

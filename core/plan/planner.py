@@ -1,7 +1,7 @@
 """One question's plan: fit, de-duplicate, align, annotate."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core.index import ContextIndex, OrderStatistics, PathMatch
@@ -113,6 +113,19 @@ class Plan:
     """What may support an answer: ``passages``, and what else of a document stands there."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The new blocks in prompt order, before any is left out or shortened."""
+
+    standing: tuple[Passage, ...]
+    n_cached: int
+    """So many of them in front are cached."""
+    match: PathMatch
+    riders: tuple[Passage, ...] = ()
+    segments: Mapping[str, Segment] = field(default_factory=dict)
+    """Of the riders."""
+
+
 def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics | None = None) -> Plan:
     """Plan one question. The same request, index and statistics give the same plan."""
     new, references = split_held(request.context.passages, frozenset(request.held))
@@ -129,52 +142,28 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
         groups=tuple(passage.place.document_id for passage in fitting),
     )
     rules = request.rules
-    order: tuple[int, ...] = tuple(range(len(fitting)))
-    match, riding = NO_PATH, None
-    given = None if rules.arrange is None else rules.arrange(considered.names)
-    if given is not None:
-        order = tuple(given)
-    elif rules.align:
-        match, riding = _cached_path(request, considered, index)
-        order, match = align(
-            considered.elements,
-            index,
-            request.after,
-            statistics=statistics if rules.tail else None,
-            lengths=considered.lengths,
-            groups=considered.groups,
-            waiting=request.waiting,
-            names=considered.names,
-            path=match,
-        )
-    standing = [fitting[i] for i in order]
-    first = standing[: len(match.order)]
-    segments_of = request.segments
-    if riding is not None:
-        mine = {passage.block.id: passage for passage in (*first, *riding.riders)}
-        first = [mine[id_] for id_ in riding.block_ids]
-        segments_of = {**segments_of, **riding.segments}
-    standing[: len(match.order)] = first
-    n_cached = len(first)
+    order = _ordered(request, fitting, considered, index, statistics)
+    riders = order.riders
+    segments_of = {**request.segments, **order.segments} if riders else request.segments
+    standing, n_cached = order.standing, order.n_cached
     if rules.align and request.around is not None:
-        standing, n_cached = _followed(request, standing, n_cached)
+        standing, n_cached = _followed(request, request.around, segments_of, order)
     over_time = _over_time(request.fresh_room, fitting, considered.lengths, standing[:n_cached])
-    standing = [passage for passage in standing if passage.block.id not in over_time]
-    blocks = tuple(passage.block for passage in standing)
-    asked = {passage.block.id: passage for passage in reversed(request.context.passages)}
-    gone = asked.keys() - {block.id for block in blocks} - {p.block.id for p in references}
-    used = tuple(passage for id_, passage in reversed(asked.items()) if id_ not in gone)
+    blocks = tuple(passage.block for passage in standing if passage.block.id not in over_time)
     forms = tuple(whole(block) for block in blocks)
     segments = tuple(segments_of[block.id] for block in blocks)
     n_saved = n_shortened = 0
     if request.around is not None:
-        shortened = deduplicate(blocks, segments_of, request.around, request.after, n_whole=len(first))
+        shortened = deduplicate(blocks, segments_of, request.around, request.after, n_whole=order.n_cached)
         forms, segments = shortened.forms, shortened.segments
         n_saved, n_shortened = shortened.n_saved_tokens, shortened.n_blocks
     stands_at = {id_: n for n, id_ in enumerate((*request.held, *(block.id for block in blocks)))}
-    ranked = [stands_at[passage.block.id] for passage in used]
-    riders = () if riding is None else riding.riders
-    new_ranked = [stands_at[passage.block.id] for passage in fitting if passage.block.id not in over_time]
+    found: dict[str, Passage] = {}
+    for passage in request.context.passages:
+        found.setdefault(passage.block.id, passage)
+    used = tuple(passage for id_, passage in found.items() if id_ in stands_at)
+    places = [stands_at[passage.block.id] for passage in used]
+    new_places = [place for place in places if place >= len(request.held)]
     return Plan(
         passages=used,
         blocks=blocks,
@@ -185,20 +174,58 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
         annotation=annotation(
             used,
             references if rules.rank else (),
-            moved=rules.rank and (bool(riders) or any(b < a for a, b in pairwise(ranked))),
+            moved=rules.rank and (bool(riders) or not _rises(places)),
             n_saved_tokens=n_saved,
         ),
-        match=match,
-        n_left_out=len(gone) - len(over_time),
+        match=order.match,
+        n_left_out=len(found) - len(used) - len(over_time),
         n_over_time=len(over_time),
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references) + n_saved,
         n_shortened=n_shortened,
         n_shortened_tokens=n_saved,
-        moved=bool(riders) or any(b < a for a, b in pairwise(new_ranked)),
+        moved=bool(riders) or not _rises(new_places),
         considered=considered,
         is_whole=False,
         quotable=(*used, *riders),
     )
+
+
+def _rises(places: Sequence[int]) -> bool:
+    return all(a < b for a, b in pairwise(places))
+
+
+def _ordered(
+    request: PlanRequest,
+    fitting: Sequence[Passage],
+    considered: Considered,
+    index: ContextIndex,
+    statistics: OrderStatistics | None,
+) -> _Order:
+    """Align: the cached path, then the rest."""
+    rules = request.rules
+    given = None if rules.arrange is None else rules.arrange(considered.names)
+    if given is not None or not rules.align:
+        order = range(len(fitting)) if given is None else given
+        return _Order(tuple(fitting[i] for i in order), 0, NO_PATH)
+    match, riding = _cached_path(request, considered, index)
+    places, match = align(
+        considered.elements,
+        index,
+        request.after,
+        statistics=statistics if rules.tail else None,
+        lengths=considered.lengths,
+        groups=considered.groups,
+        waiting=request.waiting,
+        names=considered.names,
+        path=match,
+    )
+    n_first = len(match.order)
+    rest = tuple(fitting[i] for i in places[n_first:])
+    if riding is None:
+        return _Order((*(fitting[i] for i in match.order), *rest), n_first, match)
+    on_path = {passage.block.id: passage for passage in (*fitting, *riding.riders)}
+    path = tuple(on_path[id_] for id_ in riding.block_ids)
+    return _Order((*path, *rest), len(path), match, riding.riders, riding.segments)
 
 
 def _cached_path(
@@ -237,19 +264,22 @@ def _over_time(
 
 
 def _followed(
-    request: PlanRequest, standing: Sequence[Passage], n_cached: int
-) -> tuple[list[Passage], int]:
-    """``standing`` with those blocks next to the first ``n_cached`` that are cached there in a shorter form.
+    request: PlanRequest, around: Surroundings, segments_of: Mapping[str, Segment], order: _Order
+) -> tuple[tuple[Passage, ...], int]:
+    """The order with those blocks next to the cached ones that are cached there in a shorter form.
 
     And how many are cached then.
     """
-    first, rest = standing[:n_cached], standing[n_cached:]
-    if request.around is None:
-        return list(standing), n_cached
-    blocks = [passage.block for passage in standing]
-    following = cached_next(blocks[:n_cached], blocks[n_cached:], request.segments, request.around, request.after)
+    first, rest = order.standing[: order.n_cached], order.standing[order.n_cached :]
+    following = cached_next(
+        [passage.block for passage in first],
+        [passage.block for passage in rest],
+        segments_of,
+        around,
+        request.after,
+    )
     others = [passage for i, passage in enumerate(rest) if i not in following]
-    return [*first, *(rest[i] for i in following), *others], n_cached + len(following)
+    return (*first, *(rest[i] for i in following), *others), order.n_cached + len(following)
 
 
 def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:

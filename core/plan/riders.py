@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from core.index import ContextIndex
 from core.types import Passage, Segment
 
-import os
-_PRICE = float(os.environ.get("RP","0.3"))
+_PRICE = 0.3
 """Tokens of prefill that one rider's token must spare. Attention over it costs the rest of the prompt less:
 about a tenth (``core/bench/README.md``); the remainder is for the text that was not asked for."""
 
@@ -24,7 +23,9 @@ class Ridable:
     """What may ride along with a question, and how to get at it."""
 
     room: int
-    """Tokens of all blocks together, riders included."""
+    """Tokens of all blocks together, riders included, that the model context has."""
+    kept_room: int
+    """The same with something left for the next turn: looked at where the blocks asked for keep to it."""
     passages_of: Callable[[Sequence[str]], Sequence[tuple[Passage, Segment]] | None]
     """The passages of blocks by id, with their whole segments; None unless all of them may be shown."""
 
@@ -58,14 +59,16 @@ def ride(
     ``elements``, ``lengths`` (tokens), ``names`` (ids as integers): of the blocks asked for, which will all
     stand in the prompt.
     """
-    most = ridable.room - sum(lengths)
+    wanted = sum(lengths)
+    room = min(ridable.room, ridable.kept_room) if wanted <= ridable.kept_room else ridable.room
+    most = room - wanted
     if most <= 0:
         return None
     found = index.best_company(after, elements, most_foreign=most, price=_PRICE)
     if not found.n_foreign_tokens or found.weight - _PRICE * found.n_foreign_tokens <= beat:
         return None
-    wanted = set(names)
-    foreign = [id_ for id_ in found.block_ids if int(id_, 16) not in wanted]
+    asked = set(names)
+    foreign = [id_ for id_ in found.block_ids if int(id_, 16) not in asked]
     known = ridable.passages_of(foreign)
     cached = dict(zip(found.block_ids, found.elements, strict=True))
     if known is None or any(segment.element != cached[passage.block.id] for passage, segment in known):

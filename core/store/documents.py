@@ -15,6 +15,8 @@ from core.store.scopes import documents_in
 from core.types import Block, DocumentInfo, DocumentStatus, Passage, Place, Scope
 
 _MOST = 2**63 - 1
+_LOOKED_AT = 64
+"""Blocks after which a library is mostly known to be too long to be read whole."""
 _INFO = "id, path, title, status, note, n_bytes, n_blocks, n_pages, added_at, collection_id, keep_warm"
 
 
@@ -262,6 +264,11 @@ class DocumentStore:
             return None  # a block has at least one token: no need to look at a large library's blocks
         where = f"WHERE places.document_id {inside}" if inside else ""
         of_places = f"FROM places JOIN blocks ON blocks.rowid = places.block {where}"
+        first = self._db.rows(
+            f"SELECT blocks.rowid, blocks.n_tokens_est {of_places} LIMIT ?", [*parameters, _LOOKED_AT]
+        )
+        if sum(dict(first).values()) > max_tokens_est:
+            return None  # the usual case is known at a glance
         total = self._db.row(
             "SELECT coalesce(sum(n), 0) FROM"
             f" (SELECT max(blocks.n_tokens_est) AS n {of_places} GROUP BY blocks.rowid)",
@@ -276,6 +283,32 @@ class DocumentStore:
         texts = dict.fromkeys(Block(id_, text) for id_, text in rows)
         places = self.places_of([block.id for block in texts], scope)
         return tuple(Passage(block, places[block.id], 0.0, "", 0) for block in texts)
+
+    def near(self, block_ids: Collection[str], scope: Scope, most: int) -> list[Block]:
+        """Up to ``most`` other blocks of the documents in ``scope`` that hold these, the nearest first."""
+        inside, parameters = documents_in(scope)
+        rows = self._db.rows_in(
+            "SELECT places.document_id, places.ordinal FROM places JOIN blocks ON blocks.rowid = places.block"
+            f" WHERE {f'places.document_id {inside} AND' if inside else ''} blocks.id IN (?*)",
+            list(block_ids),
+            parameters,
+        )
+        held: dict[int, list[int]] = {}
+        for document_id, ordinal in rows:
+            held.setdefault(document_id, []).append(ordinal)
+        found: list[tuple[int, int, int, str, str]] = []
+        for document_id, ordinals in held.items():
+            around = self._db.rows(
+                "SELECT places.ordinal, blocks.id, blocks.text FROM places"
+                " JOIN blocks ON blocks.rowid = places.block"
+                " WHERE places.document_id = ? AND places.ordinal BETWEEN ? AND ?",
+                [document_id, min(ordinals) - most, max(ordinals) + most],
+            )
+            for ordinal, id_, text in around:
+                if id_ not in block_ids:
+                    distance = min(abs(ordinal - other) for other in ordinals)
+                    found.append((distance, document_id, ordinal, id_, text))
+        return list(dict.fromkeys(Block(id_, text) for *_, id_, text in sorted(found)))[:most]
 
     def keep_warm(self, document_id: int, *, wanted: bool) -> None:
         """Note whether the user wants a document read whole and kept."""

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from core.config import Settings
+from core.draft import branch_of, draft
 from core.engine.llama import LlamaEngine
 from core.engine.protocol import CancelFlag
 from core.engine.snapshots import SnapshotStore
 from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled
-from core.idle import keep_documents_warm, settle, warm_up, warmth
+from core.idle import keep_documents_warm, read_on, settle, warm_up, warmth
 from core.ingest.library import ingest
 from core.pipeline import answer
 from core.retrieval.search import Searcher
 from core.store.database import open_database
-from core.types import CachePlace, Question, Scope, Warmth
+from core.types import CachePlace, Context, Question, Scope, Warmth
 from core.workbench import Workbench
 
 pytestmark = pytest.mark.model
@@ -253,3 +254,78 @@ def test_a_namespace_that_nobody_can_ask_any_more_leaves_the_disk(engine, db, tm
     Workbench(engine, db, ram_budget=50 << 20, ssd=ssd)
     assert not ssd.open(root)
     ssd.close()
+
+
+# --- reading on --------------------------------------------------------------------------------------------
+
+
+def read_on_after(bench, conversation, scope):
+    segments, _ = branch_of(bench, conversation)
+    place = bench.conversations.cache_place(conversation)
+    return read_on(bench, segments, place, scope, CancelFlag())
+
+
+def test_what_was_read_on_is_there_for_the_next_question_about_the_same_document(bench):
+    scope = Scope(frozenset({document(bench, "lease.txt").id}))
+    _, conversation = ask(bench, "How much is the rent?", scope)
+    settle(bench, conversation, CancelFlag())
+    assert read_on_after(bench, conversation, scope) > 300
+    assert read_on_after(bench, conversation, scope) == 0, "it is read once"
+    found, _ = ask(bench, "Who pays for repair 17?", scope)
+    assert found.metrics.n_prefilled_tokens < 160, "only the question and its annotation"
+
+
+def test_nothing_is_read_on_in_a_library_that_was_asked_as_a_whole(bench):
+    _, conversation = ask(bench, "How much is the rent?", Scope())
+    assert read_on_after(bench, conversation, Scope()) == 0
+
+
+def test_a_long_document_is_read_on_near_the_passages_as_far_as_there_is_room(bench):
+    long = document(bench, "long.txt")
+    scope = Scope(frozenset({long.id}))
+    found, conversation = ask(bench, "Which paragraph is about 2100 sheep?", scope)
+    n_read = read_on_after(bench, conversation, scope)
+    assert 0 < n_read < bench.engine.n_ctx
+    ids = [passage.block.id for passage in found.passages]
+    nearest = bench.documents.near(ids, scope, 1)[0]
+    assert nearest.id in bench.cache.block_ids()
+
+
+def test_riders_are_of_the_documents_asked_and_change_no_logit(bench, engine):
+    lease, long = document(bench, "lease.txt"), document(bench, "long.txt")
+    both = Scope(frozenset({lease.id, long.id}))
+    whole = bench.documents.whole(Scope(frozenset({lease.id})), 10**6)
+    first, between, last = (
+        whole[0],
+        Searcher(bench.db)
+        .search("2100 sheep", scope=Scope(frozenset({long.id})), limit=1, token_budget=600)
+        .passages[0],
+        whole[-1],
+    )
+
+    def asked(passages, scope):
+        made = draft(bench, Question("What is said?", None, scope, 8), Context(tuple(passages), 9, 0.0))
+        for _ in bench.cache.prefill(made.prompt, CancelFlag()):
+            pass
+        return made
+
+    def order(made):
+        return [block.id for block in made.plan.blocks]
+
+    bench.rules = replace(bench.rules, whole=False, align=False)
+    asked([first, between, last], both)
+    bench.rules = replace(bench.rules, align=True)
+    rides = asked([last, first], both)
+    assert order(rides) == [first.block.id, between.block.id, last.block.id]
+    assert [block.id for block in rides.plan.riders] == [between.block.id]
+    logits = engine.logits().copy()
+    engine.clear()
+    for chunk in rides.prompt.chunks:
+        engine.prefill(chunk.tokens, chunk.start, CancelFlag())
+    assert np.array_equal(engine.logits(), logits)
+    bench.cache.forget_everything()
+    bench.rules = replace(bench.rules, align=False)
+    asked([first, between, last], both)
+    bench.rules = replace(bench.rules, align=True)
+    alone = asked([last, first], Scope(frozenset({lease.id})))
+    assert order(alone) == [first.block.id, last.block.id], "the other document was not asked"

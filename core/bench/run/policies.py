@@ -55,12 +55,15 @@ class Kind:
     """Cold before every question."""
     pilot: bool = False
     """ContextPilot's order in place of ours."""
+    ahead: bool = False
+    """Reads on in the documents asked while nobody waits."""
     schedules: bool = True
     """Changes the order of questions that are known in advance."""
 
 
 AS_FOUND = Rules(align=False, tail=False, dedup=False, rank=False, ride=False, whole=False)
 PILOT = replace(AS_FOUND, dedup=True, rank=True)
+OURS = Kind(ahead=True)
 KINDS = {
     "none": Kind(AS_FOUND, ram=False, ssd=False, forgets=True, schedules=False),
     "last-prompt": Kind(AS_FOUND, ram=False, ssd=False, schedules=False),
@@ -68,15 +71,16 @@ KINDS = {
     "offload": Kind(AS_FOUND, schedules=False),
     "contextpilot": Kind(PILOT, pilot=True),
     "contextpilot-schedule": Kind(PILOT, pilot=True, schedules=False),
-    "slipstream": Kind(),
-    "slipstream-align": Kind(replace(EVERYTHING, align=False)),
-    "slipstream-tail": Kind(replace(EVERYTHING, tail=False)),
-    "slipstream-dedup": Kind(replace(EVERYTHING, dedup=False)),
-    "slipstream-annotate": Kind(replace(EVERYTHING, rank=False)),
-    "slipstream-ride": Kind(replace(EVERYTHING, ride=False)),
-    "slipstream-tiers": Kind(ram=False, ssd=False),
-    "slipstream-whole-document": Kind(replace(EVERYTHING, whole=False)),
-    "slipstream-schedule": Kind(schedules=False),
+    "slipstream": OURS,
+    "slipstream-align": replace(OURS, rules=replace(EVERYTHING, align=False)),
+    "slipstream-tail": replace(OURS, rules=replace(EVERYTHING, tail=False)),
+    "slipstream-dedup": replace(OURS, rules=replace(EVERYTHING, dedup=False)),
+    "slipstream-annotate": replace(OURS, rules=replace(EVERYTHING, rank=False)),
+    "slipstream-ride": replace(OURS, rules=replace(EVERYTHING, ride=False)),
+    "slipstream-ahead": replace(OURS, ahead=False),
+    "slipstream-tiers": replace(OURS, ram=False, ssd=False),
+    "slipstream-whole-document": replace(OURS, rules=replace(EVERYTHING, whole=False)),
+    "slipstream-schedule": replace(OURS, schedules=False),
 }
 
 
@@ -231,6 +235,9 @@ class Local:
         stored = clock()
         if not self.kind.forgets:
             self._rest(asked)
+        if self.kind.ahead:
+            prompt = (*made.branch, *made.added)
+            idle.read_on(bench, prompt, made.place, asked.scope, CancelFlag())
         done = clock()
         if self.kind.forgets:
             bench.cache.forget_everything()

@@ -6,7 +6,7 @@ import pytest
 import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import best_path_by_brute_force
+from oracles import best_company_by_brute_force, best_path_by_brute_force
 
 from core.errors import BugError
 from core.index import ContextIndex
@@ -51,6 +51,33 @@ def test_best_path_is_the_best_of_all_paths(raw, wanted, below):
     assert (*start, *(wanted[i] for i in match.order)) in tree | {start}
 
 
+@settings(max_examples=300)
+@given(
+    paths,
+    st.lists(elements, max_size=5, unique=True),
+    st.frozensets(elements),
+    st.booleans(),
+    st.integers(0, 300),
+    st.sampled_from([0.0, 0.25, 1.0]),
+)
+def test_best_company_is_the_best_of_all_paths_of_blocks(raw, wanted, blocks, below, most, price):
+    tree = closed(raw)
+    blocks |= set(wanted)
+    index = ContextIndex(ROOT)
+    for path in sorted(tree, key=len):
+        name = f"{path[-1]:x}" if path[-1] in blocks else ""
+        index.apply(Committed(key(path), key(path[:-1]), path[-1], tokens(path[-1]), name))
+    start = next((path for path in sorted(tree) if len(path) == 1), ()) if below else ()
+    found = index.best_company(key(start), wanted, most_foreign=most, price=price)
+    worth = best_company_by_brute_force(tree, start, wanted, blocks, tokens, most, price)
+    assert found.weight - price * found.n_foreign_tokens == worth
+    assert (*start, *found.elements) in tree | {start}
+    assert found.block_ids == tuple(f"{element:x}" for element in found.elements)
+    assert found.weight == sum(tokens(element) for element in found.elements if element in wanted)
+    assert found.n_foreign_tokens == sum(tokens(e) for e in found.elements if e not in wanted) <= most
+    assert not found.elements or found.elements[-1] in wanted
+
+
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 10**6)), max_size=60))
 def test_index_equals_a_set_of_paths_after_any_commits_and_evictions(steps):
@@ -63,7 +90,7 @@ def test_index_equals_a_set_of_paths_after_any_commits_and_evictions(steps):
             if element in parent or path in tree:
                 continue
             tree.add(path)
-            index.apply(Committed(key(path), key(parent), element, tokens(element)))
+            index.apply(Committed(key(path), key(parent), element, tokens(element), f"{element}"))
         else:
             leaves = sorted(p for p in tree if not any(q[:-1] == p for q in tree))
             path = leaves[choice % len(leaves)]
@@ -72,6 +99,9 @@ def test_index_equals_a_set_of_paths_after_any_commits_and_evictions(steps):
         assert len(index) == len(tree)
     wanted = list(range(7))
     assert index.best_path(ROOT, wanted).n_tokens == best_path_by_brute_force(tree, (), wanted, tokens)
+    found = index.best_company(ROOT, [3], most_foreign=10**6, price=0.0)
+    assert bool(found.elements) == any(3 in path for path in tree)
+    assert found.elements in tree | {()}
 
 
 def test_thousands_of_children_under_one_node():
@@ -89,6 +119,7 @@ def test_repeated_and_empty_and_long_contexts():
     index = build(closed({(1, 2, 3)}))
     assert index.best_path(ROOT, []).order == ()
     assert index.best_path(ROOT, [3, 3, 2, 1, 1, 2]).order == (3, 2, 0)
+    assert index.best_company(ROOT, [3, 3], most_foreign=10**6, price=0.0).elements == ()  # no block ids
     long = [*random.Random(0).sample(range(10**6), 197), 2, 1, 3]
     assert index.best_path(ROOT, long).order == (198, 197, 199)
     assert index.best_path(b"unknown", [1]).order == ()
@@ -245,3 +276,29 @@ def test_the_path_that_saves_most_where_it_is_now_wins():
     index.apply(Weighed(b"a", 80))  # it is on a slow disk only
     match = index.best_path(ROOT, [1, 2])
     assert (match.order, match.n_tokens, match.weight, match.runner_up) == ((1,), 90, 90, 80)
+
+
+def test_company_knows_nothing_of_other_namespaces_and_of_questions():
+    index = ContextIndex(ROOT)
+    index.apply(Rooted(b"other"))
+    for root in (ROOT, b"other"):
+        index.apply(Committed(root + b"1", root, 1, 10, "a"))
+        index.apply(Committed(root + b"12", root + b"1", 2, 20, "b"))
+    index.apply(Committed(b"question", ROOT + b"1", 99, 5))
+    index.apply(Committed(b"behind it", b"question", 3, 30, "c"))
+    for root in (ROOT, b"other"):
+        found = index.best_company(root, [2], most_foreign=10, price=0.0)
+        assert (found.block_ids, found.elements, found.weight) == (("a", "b"), (1, 2), 20)
+    assert index.best_company(ROOT, [3], most_foreign=10**6, price=0.0).block_ids == ()
+    assert index.best_company(b"unknown", [2], most_foreign=10, price=0.0).block_ids == ()
+    index.apply(Evicted(ROOT + b"12"))
+    assert index.best_company(ROOT, [2], most_foreign=10, price=0.0).block_ids == ()
+    assert index.best_company(b"other", [2], most_foreign=10, price=0.0).block_ids == ("a", "b")
+
+
+def test_arrays_of_elements_grow_with_them():
+    index = ContextIndex(ROOT)
+    for number in range(1500):
+        index.apply(Committed(f"{number}".encode(), ROOT, number, 5, f"{number:x}"))
+    found = index.best_company(ROOT, [1499, 3], most_foreign=0, price=1.0)
+    assert found.elements == (1499,)

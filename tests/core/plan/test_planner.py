@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.index import ContextIndex
-from core.plan import PlanRequest, Rules, expand, make, make_whole
+from core.plan import PlanRequest, Ridable, Rules, expand, make, make_whole
 from core.types import Block, Committed, Context, Passage, Place, Segment, SegmentKind
 
 ROOT = b"root"
@@ -38,7 +38,7 @@ def index_with(*paths):
                 continue
             keys[path[:n]] = repr(path[:n]).encode()
             one = segment(passage(path[n - 1]), 20)
-            index.apply(Committed(keys[path[:n]], keys[path[: n - 1]], one.element, 20))
+            index.apply(Committed(keys[path[:n]], keys[path[: n - 1]], one.element, 20, one.block_id))
     return index
 
 
@@ -181,3 +181,72 @@ def test_whole_documents_stand_in_their_own_order_and_hold_every_block_once():
     assert plan.n_deduplicated_tokens == 0
     ranking = f"Most relevant first: {passage(3).block.label} > {passage(1).block.label}."
     assert plan.annotation.splitlines()[-1] == ranking
+
+
+# --- riders ------------------------------------------------------------------------------------------------
+
+
+def ridable(room=10_000, kept_room=10_000, allowed=frozenset(range(20)), size=20):
+    known = {passage(n).block.id: passage(n) for n in allowed}
+
+    def passages_of(ids):
+        return None if set(ids) - known.keys() else [(known[i], segment(known[i], size)) for i in ids]
+
+    return Ridable(room, kept_room, passages_of)
+
+
+def texts(blocks):
+    return [block.text for block in blocks]
+
+
+def test_a_cached_block_that_nobody_asked_for_rides_along_to_those_behind_it():
+    ask = replace(request([1, 2, 3]), ridable=ridable())
+    plan = make(ask, index_with((3, 9, 2), (1,)))
+    assert texts(plan.blocks) == texts(passage(n).block for n in (3, 9, 2, 1))
+    assert texts(plan.riders) == [passage(9).block.text]
+    assert plan.match.weight == 40
+    assert [plan.considered.names[i] for i in plan.match.order] == [
+        int(passage(n).block.id, 16) for n in (3, 2)
+    ]
+    assert passage(9).block.label not in plan.annotation, "it is no source of this question"
+    first, second = passage(1).block.label, passage(2).block.label
+    assert f"Most relevant first: {first} > {second}" in plan.annotation
+    assert plan.moved
+    assert plan.passages == ask.context.passages
+    assert texts(p.block for p in plan.quotable) == texts(passage(n).block for n in (1, 2, 3, 9))
+
+
+def test_no_rider_where_it_saves_nothing_has_no_room_is_not_allowed_or_not_cached_as_it_is():
+    index = index_with((3, 9, 2), (1,))
+    plain = make(request([1, 2, 3]), index)
+    for ask in (
+        replace(request([1, 2, 3]), ridable=ridable(room=70)),
+        replace(request([1, 2, 3]), ridable=ridable(kept_room=70)),
+        replace(request([1, 2, 3]), ridable=ridable(allowed=range(9))),
+        replace(request([1, 2, 3]), ridable=ridable(size=19)),
+        replace(request([1, 2, 3]), ridable=ridable(), rules=Rules(ride=False)),
+    ):
+        plan = make(ask, index)
+        assert (plan.blocks, plan.annotation, plan.riders) == (plain.blocks, plain.annotation, ())
+    assert not make(replace(request([9, 3]), ridable=ridable()), index).riders
+    far = index_with((11, 12, 13, 14, 2), (1,))
+    assert not make(replace(request([1, 2]), ridable=ridable()), far).riders, "80 tokens to spare 20"
+
+
+def test_room_for_the_next_turn_is_kept_only_where_the_passages_leave_some():
+    ask = replace(request([1, 2, 3]), ridable=ridable(room=80, kept_room=59))
+    assert make(ask, index_with((3, 9, 2))).riders
+
+
+@settings(max_examples=200)
+@given(numbers, st.integers(0, 300), st.lists(st.permutations(range(12)), max_size=3), st.integers(0, 300))
+def test_riders_change_nothing_else(asked, room, cached, kept_room):
+    index = index_with(*map(tuple, cached))
+    ask = request(asked, room=room)
+    plain, plan = make(ask, index), make(replace(ask, ridable=ridable(room, kept_room)), index)
+    assert plan.passages == plain.passages
+    assert {b.id for b in plan.blocks} == {b.id for b in (*plain.blocks, *plan.riders)}
+    assert len(plan.blocks) == len(plain.blocks) + len(plan.riders)
+    assert sum(len(segment.tokens) for segment in plan.segments) <= room
+    assert plan.match.weight >= plain.match.weight
+    assert plan.n_left_out == plain.n_left_out

@@ -147,3 +147,15 @@ def test_a_file_moved_to_where_a_failed_one_stood(store):
     moved = store.save(document("/a/y.txt", "text"))
     info = store.relocate(moved.id, "/a/x.txt", "x.txt", 3)
     assert store.list_documents() == (info,)
+
+
+def test_the_nearest_blocks_of_the_documents_asked(store):
+    texts = [f"block {n}" for n in range(9)]
+    blocks = [Block.of(text) for text in texts]
+    one = store.save(document("/one.txt", *texts[:6])).id
+    two = store.save(document("/two.txt", texts[6], texts[2], texts[7])).id
+    held = [blocks[2].id]
+    assert store.near(held, Scope(frozenset({one})), 4) == [blocks[n] for n in (1, 3, 0, 4)]
+    assert store.near(held, Scope(frozenset({two})), 4) == [blocks[6], blocks[7]]
+    assert store.near(held, Scope(), 3) == [blocks[n] for n in (1, 3, 6)]
+    assert store.near([blocks[8].id], Scope(), 3) == store.near([], Scope(), 3) == []

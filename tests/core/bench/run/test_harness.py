@@ -66,6 +66,18 @@ def test_single_questions_under_every_policy(run, tmp_path):
     json.dumps(result, allow_nan=False)
 
 
+@pytest.mark.parametrize("workload", ["multi-session", "multi-turn"])
+def test_counting_finds_the_tokens_that_computing_finds(run, workload):
+    trace = "made_document" if workload == "multi-session" else ""
+    counted, computed = (run(workload, trace=trace, count=count) for count in (True, False))
+    assert counted["counted"] is True
+    assert computed["counted"] is False
+    assert counted["policies"]["slipstream"]["gold_logprob_per_token"] is None
+    for name, policy in computed["policies"].items():
+        for figure in ("prompt_tokens", "prefilled_tokens", "annotation_tokens", "evidence_kept"):
+            assert counted["policies"][name][figure] == policy[figure], (name, figure)
+
+
 def test_conversations_share_their_history_and_leave_out_what_they_hold(run):
     result = run("multi-turn", ("none", "prefix", "slipstream"))
     policies = result["policies"]
@@ -165,7 +177,11 @@ def test_a_regression_shows_in_the_ratios(run):
     assert faulty["policies"]["prefix"]["hit_ratio"] == sound["policies"]["prefix"]["hit_ratio"]
 
 
-def test_what_makes_no_sense_is_refused(run):
+def test_what_makes_no_sense_is_refused(run, tmp_path):
+    with pytest.raises(SettingsError, match="only counts"):
+        run("multi-session", count=True, resume=tmp_path / "record")
+    with pytest.raises(SettingsError, match="cannot be counted"):
+        run("multi-session", ("slipstream", "blend:0"), count=True)
     with pytest.raises(SettingsError, match="no policy"):
         run("memory", ("nonesuch",))
     with pytest.raises(SettingsError, match="no workload"):
