@@ -1,5 +1,6 @@
 """A question's prompt: what stands before it, what it adds, and that it fits the model's context."""
 
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -38,6 +39,8 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     """Why the plan is as it is, a sentence each."""
+    order_s: float = 0.0
+    """Seconds that ordering, de-duplication and annotation took, database and tokenizer not included."""
 
 
 def draft(bench: Workbench, question: Question, context: Context, waiting: Sequence[Context] = ()) -> Draft:
@@ -78,6 +81,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     by_content = bench.rules.dedup and bench.dedup in ("content", "auto")
     around = _surroundings(bench, branch) if by_content else None
     fresh = _fresh_room(bench, branch, root, ask)
+    order_s = 0.0
     while True:
         request = planning.PlanRequest(
             context,
@@ -91,10 +95,12 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             ridable=_ridable(bench, question.scope, standing, place, room, fixed),
             around=around,
         )
+        started = time.perf_counter()
         plan, reasons = _plan(bench, question, request, place.namespace)
+        order_s += time.perf_counter() - started
         added = (
             *plan.segments,
-            bench.writer.ask(plan.annotation, question.text),
+            _ask(bench, plan, question),
         )
         over = fixed + n_tokens(*added) - limit
         if over <= 0:
@@ -107,7 +113,9 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
         ids = [*standing, *segments, *(block.id for block in plan.riders)]
         place = bench.place_of(before, ids, question.scope)
     prompt = lay_out((*branch, *added), root)
-    made = Draft(plan, branch, added, prompt, place, is_new_branch, notes=notes, reasons=reasons)
+    made = Draft(
+        plan, branch, added, prompt, place, is_new_branch, notes=notes, reasons=reasons, order_s=order_s
+    )
     whole = _whole(bench, question, context, made, limit)
     if whole is not None and (fresh is None or _cost(bench, whole).n_missing <= fresh):
         return whole
@@ -318,14 +326,18 @@ def _whole_draft(
     place = bench.place_of(base.place, [*held, *segments], question.scope)
     root = bench.root_of(place.namespace)
     plan = planning.make_whole(
-        planning.PlanRequest(context, segments, held, end_key(base.branch, root), 0), scope
+        planning.PlanRequest(context, segments, held, end_key(base.branch, root), 0, rules=bench.rules), scope
     )
     added = (
         *plan.segments,
-        bench.writer.ask(plan.annotation, question.text),
+        _ask(bench, plan, question),
     )
     prompt = lay_out((*base.branch, *added), root)
     return Draft(plan, base.branch, added, prompt, place, base.is_new_branch, notes=list(base.notes))
+
+
+def _ask(bench: Workbench, plan: planning.Plan, question: Question) -> Segment:
+    return bench.writer.ask(plan.annotation, question.text, annotation_last=bench.rules.annotation_last)
 
 
 def _cost(bench: Workbench, made: Draft) -> planning.Cost:

@@ -62,9 +62,10 @@ class PromptWriter:
     def block(self, block: Block, tokens: Tokens) -> Segment:
         return Segment(SegmentKind.BLOCK, tokens, block.id)
 
-    def ask(self, annotation: str, question: str) -> Segment:
+    def ask(self, annotation: str, question: str, *, annotation_last: bool = False) -> Segment:
         """What stands after the blocks: where they come from and how they rank, then the question."""
-        text = f"{annotation}\n\n{question}" if annotation else question
+        parts = (question, annotation) if annotation_last else (annotation, question)
+        text = "\n\n".join(part for part in parts if part)
         return Segment(SegmentKind.ASK, _join(self._content(text), self._fixed(self._chat.user_to_answer)))
 
     def answer(self, tokens: Sequence[int]) -> Segment:

@@ -28,6 +28,10 @@ class Rules:
     """False: repeat what earlier turns hold."""
     rank: bool = True
     """False: say nothing of what was moved or stands further up."""
+    sources: bool = True
+    """False: do not say which files passages are from."""
+    annotation_last: bool = False
+    """True: the annotation stands behind the question."""
     ride: bool = True
     """False: no block that was not asked for, even where it is cached between those that were."""
     whole: bool = True
@@ -175,6 +179,7 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
             used,
             references if rules.rank else (),
             moved=rules.rank and (bool(riders) or not _rises(places)),
+            sources=rules.sources,
             n_saved_tokens=n_saved,
         ),
         match=order.match,
@@ -302,7 +307,11 @@ def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
         segments=tuple(request.segments[passage.block.id] for passage in new),
         references=tuple(passage.block for passage in references),
         riders=(),
-        annotation=annotation_of_whole(scope, () if request.context.is_opening else found),
+        annotation=annotation_of_whole(
+            scope,
+            found if request.rules.rank and not request.context.is_opening else (),
+            sources=request.rules.sources,
+        ),
         match=NO_PATH,
         n_left_out=0,
         n_over_time=0,

@@ -101,6 +101,11 @@ class Result:
     def quick(self) -> bool:
         return self.harness.get("quick") is True
 
+    @property
+    def counted(self) -> bool:
+        """Nothing was computed: tokens are exact, seconds are not measured."""
+        return self.harness.get("counted") is True
+
     def policy(self, name: str) -> Policy | None:
         return next((policy for policy in self.policies if policy.name == name), None)
 

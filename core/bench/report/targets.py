@@ -69,7 +69,12 @@ def paper(result: Result) -> str:
 
 
 def judge(result: Result) -> list[Target]:
-    """Only what this run can tell: a target whose policies were not run is left out."""
+    """Only what this run can tell: a target whose policies were not run is left out.
+
+    Nothing of a run that was counted: no second of it was measured.
+    """
+    if result.counted:
+        return []
     return [*_ratios(result), *_ttft(result), *_quality(result), *_overhead(result), *_quick(result)]
 
 

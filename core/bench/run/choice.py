@@ -8,14 +8,14 @@ from core.bench.run.blend import Blend
 from core.bench.run.memory import SharedEngine
 from core.bench.run.package import NAME as PACKAGE
 from core.bench.run.package import Package, is_installed
-from core.bench.run.policies import KINDS, Budgets, Local, Policy
+from core.bench.run.policies import KINDS, VARIANTS, Budgets, Local, Policy
 from core.bench.run.quality import Qualities
 from core.bench.run.server import PACKAGE_PREFIX as ORDERED_SERVER
 from core.bench.run.server import PREFIX as SERVER
 from core.bench.run.server import Server, answers
 from core.errors import SettingsError
 
-ALL = (*KINDS, f"{BLEND}0", f"{BLEND}8", f"{BLEND}32")
+ALL = (*(name for name in KINDS if name not in VARIANTS), f"{BLEND}0", f"{BLEND}8", f"{BLEND}32")
 """What ``all`` stands for. Peers outside are named one by one."""
 
 
@@ -28,7 +28,7 @@ def check(names: Sequence[str]) -> None:
         if not found or not rest or f"{kind}:" not in (BLEND, SERVER, ORDERED_SERVER):
             raise SettingsError(
                 f"There is no policy {name}.",
-                hint=f"There are: {', '.join(ALL)}, {PACKAGE}, {SERVER}URL, {ORDERED_SERVER}URL.",
+                hint=f"There are: {', '.join((*ALL, *VARIANTS, PACKAGE))}, {SERVER}URL, {ORDERED_SERVER}URL.",
             )
         if f"{kind}:" == BLEND and not rest.isdecimal():
             raise SettingsError(f"blend:R takes a number of tokens, not {rest!r}.")

@@ -283,8 +283,10 @@ class _Run:
             "ssd_budget_bytes": self._budget.ssd,
             "round": ROUND,
             "quick": self._options.quick,
+            "counted": self._options.count,
         }
-        found["counted"] = self._options.count
+        if self._options.count:
+            found["notes"] = ["Counted, not timed: seconds are tokens times what this machine took for one."]
         return found
 
     def _overhead(self) -> float:

@@ -41,6 +41,10 @@ class Measured:
     """Tokens that a cut anywhere, not at chunk ends only, would have kept of the last prompt."""
     energy_j: float | None = None
     """Up to the first token; None where the platform does not tell."""
+    order_s: float = 0.0
+    """Of ``plan_s``: ordering, de-duplication and annotation, without database and tokenizer."""
+    locate_s: float = 0.0
+    """Of ``plan_s``: looking up what is cached."""
     reopen_s: float | None = None
     """What opening everything again took, before the first question after a restart."""
 

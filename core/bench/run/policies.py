@@ -57,6 +57,8 @@ class Kind:
     """ContextPilot's order in place of ours."""
     ahead: bool = False
     """Reads on in the documents asked while nobody waits."""
+    dedup: str = "blocks"
+    """As in the settings."""
     schedules: bool = True
     """Changes the order of questions that are known in advance."""
 
@@ -64,6 +66,14 @@ class Kind:
 AS_FOUND = Rules(align=False, tail=False, dedup=False, rank=False, ride=False, whole=False)
 PILOT = replace(AS_FOUND, dedup=True, rank=True)
 OURS = Kind(ahead=True)
+VARIANTS = {
+    "annotation:ranking": replace(OURS, rules=replace(EVERYTHING, sources=False)),
+    "annotation:none": replace(OURS, rules=replace(EVERYTHING, sources=False, rank=False)),
+    "annotation:last": replace(OURS, rules=replace(EVERYTHING, annotation_last=True)),
+    "dedup:content": replace(OURS, dedup="content"),
+    "dedup:auto": replace(OURS, dedup="auto"),
+}
+"""Choices that were compared to find the product's; not among ``all``."""
 KINDS = {
     "none": Kind(AS_FOUND, ram=False, ssd=False, forgets=True, schedules=False),
     "last-prompt": Kind(AS_FOUND, ram=False, ssd=False, schedules=False),
@@ -81,6 +91,7 @@ KINDS = {
     "slipstream-tiers": replace(OURS, ram=False, ssd=False),
     "slipstream-whole-document": replace(OURS, rules=replace(EVERYTHING, whole=False)),
     "slipstream-schedule": replace(OURS, schedules=False),
+    **VARIANTS,
 }
 
 
@@ -155,6 +166,7 @@ class Local:
             ram_budget=self.budgets.ram if self.kind.ram else 0,
             ssd=self._ssd,
             rules=self.kind.rules,
+            dedup=self.kind.dedup,
             clock=self.seat.clock,
         )
 
@@ -198,6 +210,7 @@ class Local:
         power = self._energy.read()
         started = clock()
         made = draft(bench, question, context)
+        drafted = clock()
         limit = n_on_disk(bench, made.prompt, made.place)
         located = bench.cache.locate(made.prompt, len(made.prompt.chunks) - 1)
         planned = clock()
@@ -226,6 +239,8 @@ class Local:
             self._evidence(made, asked),
             n_token_level=self._token_level(made.prompt) if self.name == "last-prompt" else None,
             energy_j=joules,
+            order_s=made.order_s,
+            locate_s=planned - drafted,
             reopen_s=reopen_s,
         )
         if not self.shared.recalling:

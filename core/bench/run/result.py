@@ -93,6 +93,11 @@ def _figures(rows: Sequence[Measured]) -> dict[str, Any]:
         "annotation_tokens": _share(sum(row.n_annotation for row in rows), len(rows)),
         "moved": _share(sum(row.moved for row in rows), len(rows)),
         "plan_ms": spread([1000 * row.plan_s for row in rows]),
+        "plan_steps_ms": {
+            "prepare": spread([1000 * (row.plan_s - row.order_s - row.locate_s) for row in rows]),
+            "order": spread([1000 * row.order_s for row in rows]),
+            "locate": spread([1000 * row.locate_s for row in rows]),
+        },
         "reopen_s": next((row.reopen_s for row in rows if row.reopen_s is not None), None),
         "gold_logprob_per_token": _mean([row.logprob for row in rows]),
         "f1": _mean([row.f1 for row in rows]),

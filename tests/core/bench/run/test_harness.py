@@ -70,8 +70,8 @@ def test_single_questions_under_every_policy(run, tmp_path):
 def test_counting_finds_the_tokens_that_computing_finds(run, workload):
     trace = "made_document" if workload == "multi-session" else ""
     counted, computed = (run(workload, trace=trace, count=count) for count in (True, False))
-    assert counted["counted"] is True
-    assert computed["counted"] is False
+    assert counted["harness"]["counted"] is True
+    assert computed["harness"]["counted"] is False
     assert counted["policies"]["slipstream"]["gold_logprob_per_token"] is None
     for name, policy in computed["policies"].items():
         for figure in ("prompt_tokens", "prefilled_tokens", "annotation_tokens", "evidence_kept"):
