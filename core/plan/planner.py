@@ -209,21 +209,25 @@ def _ordered(
     """Align: the cached path, then the rest."""
     rules = request.rules
     given = None if rules.arrange is None else rules.arrange(considered.names)
-    if given is not None or not rules.align:
-        order = range(len(fitting)) if given is None else given
-        return _Order(tuple(fitting[i] for i in order), 0, NO_PATH)
-    match, riding = _cached_path(request, considered, index)
-    places, match = align(
-        considered.elements,
-        index,
-        request.after,
-        statistics=statistics if rules.tail else None,
-        lengths=considered.lengths,
-        groups=considered.groups,
-        waiting=request.waiting,
-        names=considered.names,
-        path=match,
-    )
+    if given is None and not rules.align:
+        return _Order(tuple(fitting), 0, NO_PATH)
+    match, riding = _cached_path(request, considered, index) if rules.align else (NO_PATH, None)
+    if given is not None:
+        if riding is None:
+            return _Order(tuple(fitting[i] for i in given), 0, NO_PATH)
+        places = (*match.order, *(i for i in given if i not in match.order))
+    else:
+        places, match = align(
+            considered.elements,
+            index,
+            request.after,
+            statistics=statistics if rules.tail else None,
+            lengths=considered.lengths,
+            groups=considered.groups,
+            waiting=request.waiting,
+            names=considered.names,
+            path=match,
+        )
     n_first = len(match.order)
     rest = tuple(fitting[i] for i in places[n_first:])
     if riding is None:

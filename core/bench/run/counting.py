@@ -1,8 +1,8 @@
 """An engine that computes nothing: a whole workload's tokens are counted in minutes.
 
 What a policy orders, keeps and evicts depends on tokens and bytes, hardly on seconds; so the product's own
-code runs over every question, and only the model's arithmetic is left out. A snapshot is a byte a token, and
-budgets shrink alike. Seconds are then tokens times what this machine was measured to take for one, and the
+code runs over every question, and only the model's arithmetic is left out. A snapshot takes
+``BYTES_PER_TOKEN``, and budgets shrink alike. Seconds are then tokens times what this machine was measured to take for one, and the
 result says so (``counted``).
 """
 
@@ -11,6 +11,9 @@ import numpy as np
 from core.engine.probe import ProbingEngine
 from core.engine.protocol import CancelFlag, Snapshot
 from core.types import Tokens
+
+BYTES_PER_TOKEN = 64
+"""Much less than KV takes, much more than what a snapshot's file holds beside it."""
 
 
 class CountingEngine(ProbingEngine):
@@ -24,7 +27,9 @@ class CountingEngine(ProbingEngine):
             super().prefill(tokens, start, cancel)
 
     def save(self, start: int, end: int) -> Snapshot | None:
-        return np.zeros(end - start, np.uint8) if self.counts_only else super().save(start, end)
+        if not self.counts_only:
+            return super().save(start, end)
+        return np.zeros(BYTES_PER_TOKEN * (end - start), np.uint8)
 
     def load(self, snapshot: Snapshot, start: int, end: int) -> bool:
         return True if self.counts_only else super().load(snapshot, start, end)

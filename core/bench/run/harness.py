@@ -13,7 +13,7 @@ import psutil
 
 from core.bench.run import bounds, result, sensitivity
 from core.bench.run.choice import check, is_here, open_policy
-from core.bench.run.counting import CountingEngine
+from core.bench.run.counting import BYTES_PER_TOKEN, CountingEngine
 from core.bench.run.measured import Measured
 from core.bench.run.memory import SharedEngine
 from core.bench.run.policies import KINDS, Budgets, Local, Policy
@@ -170,7 +170,8 @@ class _Run:
         if self._workload.tight:
             blocks = {p.block.id: p.block for asked in self._workload.questions for p in asked.passages}
             n_tokens = sum(len(self._engine.tokenize(b.rendered, special=False)) for b in blocks.values())
-            size = int(_TIGHT * n_tokens * bytes_per_token)
+            per_token = BYTES_PER_TOKEN if self._options.count else bytes_per_token
+            size = int(_TIGHT * n_tokens * per_token)
             return Budgets(size, size)
         kinds = [KINDS[name] for name in self._options.policies if name in KINDS]
         n_ram = max(1, sum(kind.ram for kind in kinds) // 2)
@@ -182,8 +183,9 @@ class _Run:
             ram = settings.ram_cache_mb * 10**6
         if settings.ssd_cache_mb >= 0:
             ssd = settings.ssd_cache_mb * 10**6
-        if self._options.count and bytes_per_token:  # a snapshot is a byte a token
-            ram, ssd = int(ram / bytes_per_token), int(ssd / bytes_per_token)
+        if self._options.count and bytes_per_token:
+            share = BYTES_PER_TOKEN / bytes_per_token
+            ram, ssd = int(ram * share), int(ssd * share)
         return Budgets(ram, ssd)
 
     def resume(self) -> None:
