@@ -202,7 +202,12 @@ class CollectionPanel(QFrame):
             "Its documents are read whole, once, while nobody waits, and kept where that fits: "
             "the first question waits less.",
         )
-        for switch in (self.apart, self.on_disk, self.keep_warm):
+        self.as_found = Switch(
+            theme,
+            "As found",
+            "Passages stay in order of relevance and whole; questions then wait longer.",
+        )
+        for switch in (self.apart, self.on_disk, self.keep_warm, self.as_found):
             switch.toggled.connect(self._switch)
             column.addWidget(switch)
 
@@ -220,6 +225,7 @@ class CollectionPanel(QFrame):
         self.apart.box.setChecked(info.apart)
         self.on_disk.box.setChecked(info.on_disk)
         self.keep_warm.box.setChecked(info.keep_warm)
+        self.as_found.box.setChecked(info.as_found)
 
     def _switch(self) -> None:
         self._info = replace(
@@ -227,6 +233,7 @@ class CollectionPanel(QFrame):
             apart=self.apart.box.isChecked(),
             on_disk=self.on_disk.box.isChecked(),
             keep_warm=self.keep_warm.box.isChecked(),
+            as_found=self.as_found.box.isChecked(),
         )
         self.changed.emit(self._info)
 

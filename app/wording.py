@@ -196,6 +196,7 @@ def collection_rules(info: CollectionInfo) -> str:
         ("kept apart", info.apart),
         ("in memory only", not info.on_disk),
         ("kept warm", info.keep_warm),
+        ("as found", info.as_found),
     )
     return " · ".join(words for words, holds in rules if holds)
 

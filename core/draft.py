@@ -73,12 +73,15 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     if question.conversation_id is not None:
         before = bench.conversations.cache_place(question.conversation_id)
     standing = [segment.block_id for segment in branch if segment.block_id]
-    place = bench.place_of(before, [*standing, *segments], question.scope)
+    touched = bench.touched([*standing, *segments], question.scope)
+    place = before.touching(touched)
+    as_found = planning.as_found(touched)
+    rules = bench.rules.as_found() if as_found else bench.rules
     root = bench.root_of(place.namespace)
     after = end_key(branch, root)
     room = limit - fixed - ask
     next_ones = tuple(_elements(bench, other) for other in waiting)
-    by_content = bench.rules.dedup and bench.dedup in ("content", "auto")
+    by_content = rules.dedup and bench.dedup in ("content", "auto") and not as_found
     around = _surroundings(bench, branch) if by_content else None
     fresh = _fresh_room(bench, branch, root, ask)
     order_s = 0.0
@@ -89,14 +92,14 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             held,
             after,
             room,
-            rules=bench.rules,
+            rules=rules,
             waiting=next_ones,
             fresh_room=fresh,
             ridable=_ridable(bench, question.scope, standing, place, room, fixed),
             around=around,
         )
         started = time.perf_counter()
-        plan, reasons = _plan(bench, question, request, place.namespace)
+        plan, reasons = _plan(bench, question, request, place.namespace, as_found)
         order_s += time.perf_counter() - started
         added = (
             *plan.segments,
@@ -126,11 +129,16 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
 
 
 def _plan(
-    bench: Workbench, question: Question, request: planning.PlanRequest, namespace: str
+    bench: Workbench, question: Question, request: planning.PlanRequest, namespace: str, as_found: str
 ) -> tuple[planning.Plan, list[str]]:
-    """The plan of a question, and why it is so. Under ``auto`` the policy may take back what it does."""
+    """The plan of a question, and why it is so. Under ``auto`` the policy may take back what it does.
+
+    ``as_found``: why it leaves the passages alone already; empty if it does not.
+    """
     statistics = bench.order_of(namespace)
     plan = planning.make(request, bench.index, statistics)
+    if as_found:
+        return plan, [as_found] if plan.blocks else []
     if bench.dedup != "auto" or not plan.blocks:
         return plan, []
     ids = [block.id for block in plan.blocks]
@@ -169,7 +177,10 @@ def _ridable(
     """
 
     def passages_of(ids: Sequence[str]) -> list[tuple[Passage, Segment]] | None:
-        if any(id_ in held for id_ in ids) or bench.place_of(place, ids, scope).namespace != place.namespace:
+        if any(id_ in held for id_ in ids):
+            return None
+        touched = bench.touched(ids, scope)
+        if place.touching(touched).namespace != place.namespace or planning.as_found(touched):
             return None
         places, texts = bench.documents.places_of(ids, scope), bench.documents.texts(ids)
         if any(id_ not in places or id_ not in texts for id_ in ids):
@@ -303,7 +314,7 @@ def _whole(
     if not (kept_warm or cost.n_missing or context.is_opening):
         return None  # nothing can leave less to read
     scope = bench.documents.whole(question.scope, whole_room(bench))
-    whole = None if not scope else _whole_draft(bench, question, context, by_passages, scope)
+    whole = None if not scope else _whole_draft(bench, question, context, by_passages, scope, kept_warm)
     if whole is not None and whole.prompt.n_tokens > limit:
         whole = None
     choice = planning.choose(
@@ -319,11 +330,20 @@ def _whole(
 
 
 def _whole_draft(
-    bench: Workbench, question: Question, context: Context, base: Draft, scope: Sequence[Passage]
-) -> Draft:
-    segments = bench.segments_of([passage.block for passage in scope])
+    bench: Workbench,
+    question: Question,
+    context: Context,
+    base: Draft,
+    scope: Sequence[Passage],
+    kept_warm: bool,
+) -> Draft | None:
+    """All of ``scope`` in place of the passages; None where one of its collections wants these as found."""
     held = _held(bench, base.branch)
-    place = bench.place_of(base.place, [*held, *segments], question.scope)
+    touched = bench.touched([*held, *(passage.block.id for passage in scope)], question.scope)
+    if not kept_warm and planning.as_found(touched):
+        return None
+    segments = bench.segments_of([passage.block for passage in scope])
+    place = base.place.touching(touched)
     root = bench.root_of(place.namespace)
     plan = planning.make_whole(
         planning.PlanRequest(context, segments, held, end_key(base.branch, root), 0, rules=bench.rules), scope

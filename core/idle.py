@@ -59,14 +59,16 @@ def read_on(
 
     ``segments``: the prompt, of which the instructions and the first passages count. The next question about
     the same documents then finds its passages cached on one path (``core/plan/riders.py``). Only where
-    documents were chosen: nobody knows what a question to a whole library is followed by.
+    documents were chosen: nobody knows what a question to a whole library is followed by. And not where
+    passages are left as found: no later question would follow this path.
     """
     if not bench.cache.keeps_snapshots or not (scope.document_ids or scope.collection_id is not None):
         return 0
     first = list(takewhile(lambda one: one.kind in (SegmentKind.HEAD, SegmentKind.BLOCK), segments))
     held = [segment.block_id for segment in first if segment.block_id]
     near = bench.documents.near(held, scope, _READ_ON_BLOCKS)
-    if bench.place_of(place, [block.id for block in near], scope) != place:
+    touched = bench.touched([*held, *(block.id for block in near)], scope)
+    if place.touching(touched) != place or any(info.as_found for info in touched):
         return 0
     tokens = bench.segments_of(near)
     room = ride_room(bench) - n_tokens(*first)

@@ -100,6 +100,8 @@ class CollectionInfo:
     """What was read of its documents may be kept on SSD."""
     keep_warm: bool = False
     """Its documents are read whole, once, and kept, where that fits."""
+    as_found: bool = False
+    """Its passages are never moved, shortened or accompanied, whatever reading them costs."""
 
 
 @dataclass(frozen=True, slots=True)

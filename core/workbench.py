@@ -21,7 +21,7 @@ from core.store.documents import DocumentStore
 from core.store.learned import ORDER, LearnedStore
 from core.store.metrics import MetricsStore
 from core.store.token_cache import TokenCache
-from core.types import Block, CachePlace, Scope, Segment, Tokens
+from core.types import Block, CachePlace, CollectionInfo, Scope, Segment, Tokens
 
 _log = logging.getLogger(__name__)
 _NO_TEMPLATE = (
@@ -101,8 +101,12 @@ class Workbench:
 
     def place_of(self, before: CachePlace, block_ids: Sequence[str], scope: Scope = _NOTHING) -> CachePlace:
         """Where a prompt is cached that was at ``before``, holds these blocks, and is asked of ``scope``."""
-        touched = [info for infos in self.collections.holding(block_ids).values() for info in infos]
-        return before.touching([*touched, *self.collections.asked(scope)])
+        return before.touching(self.touched(block_ids, scope))
+
+    def touched(self, block_ids: Sequence[str], scope: Scope = _NOTHING) -> tuple[CollectionInfo, ...]:
+        """Every collection that a prompt with these blocks, asked of ``scope``, must heed, each once."""
+        holding = (info for infos in self.collections.holding(block_ids).values() for info in infos)
+        return tuple(dict.fromkeys((*holding, *self.collections.asked(scope))))
 
     def order_of(self, namespace: str) -> OrderStatistics:
         """What was asked for together in a namespace: each has its own, so that none tells of another."""

@@ -3,7 +3,7 @@
 from core.plan.content import Surroundings
 from core.plan.dedup import Form, expand
 from core.plan.planner import EVERYTHING, Plan, PlanRequest, Rules, make, make_whole
-from core.plan.policy import Decision, Prospect, decide, kind_of
+from core.plan.policy import Decision, Prospect, as_found, decide, kind_of
 from core.plan.riders import Ridable
 from core.plan.whole import Choice, Cost, choose
 
@@ -19,6 +19,7 @@ __all__ = [
     "Ridable",
     "Rules",
     "Surroundings",
+    "as_found",
     "choose",
     "decide",
     "expand",

@@ -1,7 +1,7 @@
 """One question's plan: fit, de-duplicate, align, annotate."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from core.index import ContextIndex, OrderStatistics, PathMatch
@@ -39,6 +39,10 @@ class Rules:
     arrange: Callable[[Sequence[int]], Sequence[int] | None] | None = None
     """In place of alignment: block ids as integers, in relevance order, to the order in which they stand, as
     indices; None to align them after all."""
+
+    def as_found(self) -> "Rules":
+        """The same, but the passages stand in relevance order, and none but they."""
+        return replace(self, align=False, tail=False, ride=False, arrange=None)
 
 
 EVERYTHING = Rules()

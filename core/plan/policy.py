@@ -4,9 +4,11 @@ The thresholds are judgements, until they are measured. They err on the side of 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from core.types import CollectionInfo
 
 _LEAST_S = 0.1
 """Seconds. Nobody notices less: small prompts are left alone."""
@@ -103,6 +105,16 @@ def decide(prospect: Prospect) -> Decision:
     if not risks or not _pays(n_aligned + n_shortened, rate, 0):
         return Decision(Way.EXACT, "Passages stand in relevance order: too little would be saved.")
     return Decision(Way.EXACT, f"Passages stand in relevance order, since {' and '.join(risks)}.")
+
+
+def as_found(collections: Iterable[CollectionInfo]) -> str:
+    """Why passages are left as they were found, one sentence; empty where no collection wants that."""
+    names = [f"“{info.name}”" for info in collections if info.as_found]
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"Passages stand as found: the collection {names[0]} is set so."
+    return f"Passages stand as found: the collections {', '.join(names[:-1])} and {names[-1]} are set so."
 
 
 def kind_of(text: str) -> str:

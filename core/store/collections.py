@@ -1,4 +1,4 @@
-"""Collections: named parts of the library, and what their documents allow the cache to do."""
+"""Collections: named parts of the library, and what their documents allow the cache and the plans to do."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ from core.types import CachePlace, CollectionInfo, Scope
 
 _INFO = (
     "SELECT id, name, (SELECT count(*) FROM documents WHERE collection_id = collections.id),"
-    " apart, on_disk, keep_warm FROM collections"
+    " apart, on_disk, keep_warm, as_found FROM collections"
 )
 
 
@@ -32,8 +32,16 @@ class CollectionStore:
         """Store name and switches. Raises KnownError for a name that is empty or taken."""
         with self._db.write():
             self._db.run(
-                "UPDATE collections SET name = ?, apart = ?, on_disk = ?, keep_warm = ? WHERE id = ?",
-                [self._free(info.name, info.id), info.apart, info.on_disk, info.keep_warm, info.id],
+                "UPDATE collections SET name = ?, apart = ?, on_disk = ?, keep_warm = ?, as_found = ?"
+                " WHERE id = ?",
+                [
+                    self._free(info.name, info.id),
+                    info.apart,
+                    info.on_disk,
+                    info.keep_warm,
+                    info.as_found,
+                    info.id,
+                ],
             )
 
     def delete(self, collection_id: int) -> None:
@@ -60,7 +68,7 @@ class CollectionStore:
 
     def holding(self, block_ids: Sequence[str]) -> dict[str, tuple[CollectionInfo, ...]]:
         """Of each block the collections that hold it and allow less than others do."""
-        by_id = {info.id: info for info in self.list() if info.apart or not info.on_disk}
+        by_id = {info.id: info for info in self.list() if info.apart or not info.on_disk or info.as_found}
         if not by_id:
             return {}
         ids = list(block_ids)
@@ -124,8 +132,8 @@ class CollectionStore:
 
 
 def _info(row: Sequence[object]) -> CollectionInfo:
-    collection_id, name, n_documents, apart, on_disk, keep_warm = row
+    collection_id, name, n_documents, *switches = row
     assert isinstance(collection_id, int)
     assert isinstance(name, str)
     assert isinstance(n_documents, int)
-    return CollectionInfo(collection_id, name, n_documents, bool(apart), bool(on_disk), bool(keep_warm))
+    return CollectionInfo(collection_id, name, n_documents, *map(bool, switches))

@@ -249,12 +249,24 @@ def m005_meaning(db: Any) -> None:
     )
 
 
+_M006 = (
+    # Passages are neither moved nor shortened nor accompanied.
+    "ALTER TABLE collections ADD COLUMN as_found INTEGER NOT NULL DEFAULT 0",
+)
+
+
+def m006_as_found(db: Any) -> None:
+    for statement in _M006:
+        db.conn.execute(statement)
+
+
 _ALL: tuple[Callable[[Any], None], ...] = (
     m001_first_schema,
     m002_collections,
     m003_to_read,
     m004_watched_folders,
     m005_meaning,
+    m006_as_found,
 )
 
 NAMES = tuple(migration.__name__ for migration in _ALL)

@@ -110,16 +110,19 @@ def test_each_switch_takes_effect_at_once(shown, qtbot):
     changed = told(shown.changed)
     assert not shown.panel.apart.box.isChecked()
     assert shown.panel.on_disk.box.isChecked()
-    for switch in (shown.panel.apart, shown.panel.on_disk, shown.panel.keep_warm):
+    panel = shown.panel
+    assert not panel.as_found.box.isChecked()
+    for switch in (panel.apart, panel.on_disk, panel.keep_warm, panel.as_found):
         switch.box.setFocus()
         qtbot.keyClick(switch.box, Qt.Key.Key_Space)
         assert switch.box.accessibleDescription()
     last = changed[-1][0]
-    assert (last.apart, last.on_disk, last.keep_warm) == (True, False, True)
-    assert len(changed) == 3
+    assert (last.apart, last.on_disk, last.keep_warm, last.as_found) == (True, False, True, True)
+    assert len(changed) == 4
     shown.set_collections((last, WORK))
-    assert shown.rules.text() == "kept apart · in memory only · kept warm"
-    assert len(changed) == 3  # what the core tells is no wish of the user's
+    assert shown.rules.text() == "kept apart · in memory only · kept warm · as found"
+    assert panel.as_found.box.isChecked()
+    assert len(changed) == 4  # what the core tells is no wish of the user's
 
 
 def test_enter_renames(shown, qtbot):
@@ -186,5 +189,5 @@ def test_the_settings_scroll_where_the_window_is_low(shown, qtbot):
     shown.resize(700, 200)
     qtbot.waitUntil(lambda: shown.panel.parentWidget().height() < shown.panel.height())
     assert shown.panel.height() < tall
-    shown.panel.keep_warm.box.setFocus()
+    shown.panel.as_found.box.setFocus()
     shown.grab()

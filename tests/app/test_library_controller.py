@@ -197,6 +197,7 @@ def test_tab_reaches_every_control(opened, qtbot):
         panel.apart.box,
         panel.on_disk.box,
         panel.keep_warm.box,
+        panel.as_found.box,
         tools.filter,
         tools.warm,
         tools.move_to,

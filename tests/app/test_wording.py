@@ -137,8 +137,8 @@ def test_every_warmth_is_explained(warmth):
 
 def test_what_a_collection_allows_in_a_few_words():
     assert wording.collection_rules(CollectionInfo(1, "Flat")) == ""
-    strict = CollectionInfo(1, "Flat", apart=True, on_disk=False)
-    assert wording.collection_rules(strict) == "kept apart · in memory only"
+    strict = CollectionInfo(1, "Flat", apart=True, on_disk=False, as_found=True)
+    assert wording.collection_rules(strict) == "kept apart · in memory only · as found"
 
 
 def test_what_a_question_may_miss_while_files_are_read():

@@ -238,6 +238,82 @@ def test_the_policy_gives_a_reason_and_can_leave_alone(bench, documents):
     assert "relevance order" in few.reasons[0]
 
 
+def leave_as_found(bench, *titles, **switches):
+    """Put these documents into a collection that leaves passages as found. The collection's scope."""
+    number = bench.collections.create("Leases")
+    ids = [one.id for one in bench.documents.list_documents() if one.title in titles]
+    bench.collections.assign(ids, number)
+    bench.collections.change(replace(bench.collections.find(number), as_found=True, **switches))
+    return Scope(collection_id=number)
+
+
+def only_in(passages, title):
+    return [passage for passage in passages if {place.title for place in passage.places} == {title}]
+
+
+@pytest.mark.parametrize("dedup", ["content", "auto"])
+def test_passages_of_a_collection_as_found_are_neither_moved_nor_shortened(bench, documents, dedup):
+    bench.dedup = dedup
+    passages = documents.passages()
+    list(answer(bench, 1, Question("What is due?", max_tokens=8), context_of(passages), CancelFlag()))
+    other = [*passages[len(passages) // 2 :], *passages[: len(passages) // 2]]
+    question = Question("And when?", max_tokens=8)
+    before = draft(bench, question, context_of(other))
+    assert before.plan.n_shortened, "else this shows nothing"
+    assert dedup == "auto" or before.plan.moved
+    scope = leave_as_found(bench, "one.txt")
+    for asked in (question, replace(question, scope=scope)):
+        made = draft(bench, asked, context_of(other))
+        assert made.plan.blocks == tuple(passage.block for passage in other)
+        assert (made.plan.moved, made.plan.n_shortened, made.plan.riders) == (False, 0, ())
+        assert made.reasons == ["Passages stand as found: the collection “Leases” is set so."]
+        full = {s.block_id: text_of(bench, s) for s in made.prompt.segments if s.block_id}
+        assert all(passage.block.text in full[passage.block.id] for passage in other)
+    bench.collections.change(replace(bench.collections.find(scope.collection_id), as_found=False))
+    after = draft(bench, question, context_of(other))
+    assert after.plan.forms == before.plan.forms
+    assert after.prompt.chunks[-1].key == before.prompt.chunks[-1].key, "nothing had to leave the cache"
+
+
+def test_other_documents_are_not_left_as_found_unless_they_stand_in_its_conversation(bench, documents):
+    passages = documents.passages()
+    found, other = only_in(passages, "one.txt")[:2], only_in(passages, "two.txt")[:4]
+    leave_as_found(bench, "one.txt")
+    list(answer(bench, 1, Question("What?", max_tokens=8), context_of(other[::-1]), CancelFlag()))
+    assert drafted(bench, other).plan.moved, "the cached path comes first"
+    events = list(answer(bench, 1, Question("What is due?", max_tokens=8), context_of(found), CancelFlag()))
+    made = drafted(bench, [*other, *found], events[-1].conversation_id)
+    assert made.plan.blocks == tuple(passage.block for passage in other)
+    assert set(made.plan.references) == {passage.block for passage in found}, "they are named, not repeated"
+    assert not made.plan.moved
+    assert made.reasons == ["Passages stand as found: the collection “Leases” is set so."]
+
+
+def test_a_collection_as_found_is_read_whole_only_where_it_is_kept_warm(engine, bench, documents):
+    (documents.folder / "two.txt").write_text("Dogs are not allowed.\n" * 9, encoding="utf-8")
+    documents.write("one.txt", documents.versions["one.txt"])
+    bench = Workbench(engine, bench.db, ram_budget=50 << 20)
+    bench.rules = replace(bench.rules, ride=False)  # else cached blocks ride, which is as good here
+    passages = bench.documents.whole(Scope(), 100_000)
+    list(answer(bench, 1, Question("What?", max_tokens=8), context_of(passages), CancelFlag()))
+    some = context_of([passages[-1], passages[2]])
+    library = Question("What is due?", max_tokens=8)
+    only_dogs = context_of(only_in(passages, "two.txt"))
+    for context in (some, only_dogs):
+        assert draft(bench, library, context).plan.is_whole, "it was read before and leaves less to read"
+    scope = leave_as_found(bench, "one.txt", keep_warm=True)
+    made = draft(bench, library, some)
+    assert made.plan.blocks == tuple(passage.block for passage in some.passages)
+    assert not draft(bench, library, only_dogs).plan.is_whole, "one of all documents is of the collection"
+    contract_alone = replace(library, scope=scope)
+    inside = context_of(only_in(passages, "one.txt")[-1:])
+    warm = draft(bench, contract_alone, inside)
+    assert warm.plan.is_whole
+    assert warm.reasons == ["Read whole, since it is kept warm."]
+    bench.collections.change(replace(bench.collections.find(scope.collection_id), keep_warm=False))
+    assert not draft(bench, contract_alone, inside).plan.is_whole
+
+
 def test_off_means_that_nothing_is_referenced(bench, documents):
     bench.dedup = "off"
     passages = documents.passages()[:2]

@@ -127,12 +127,17 @@ def test_too_little_memory_to_keep_it_is_found_out_once(engine, db):
     assert keep_documents_warm(bench, CancelFlag()) == []
 
 
-def test_it_is_read_whole_without_being_asked_where_that_is_cheaper(bench):
+def test_what_was_kept_warm_serves_without_being_asked(bench):
     lease = document(bench, "lease.txt")
     bench.documents.keep_warm(lease.id, wanted=True)
     keep_documents_warm(bench, CancelFlag())
     bench.documents.keep_warm(lease.id, wanted=False)
-    found, _ = ask(bench, "Who pays for repair 31?", Scope(frozenset({lease.id})))
+    scope = Scope(frozenset({lease.id}))
+    found, _ = ask(bench, "Who pays for repair 31?", scope)
+    assert any("that earlier questions read" in sentence for sentence in found.plan)
+    assert found.metrics.n_prefilled_tokens < 160, "only the question and its annotation"
+    bench.rules = replace(bench.rules, ride=False)
+    found, _ = ask(bench, "Who pays for repair 29?", scope)
     assert found.plan == ("Read whole: that left less to read than the passages found.",)
 
 
@@ -291,6 +296,19 @@ def test_a_long_document_is_read_on_near_the_passages_as_far_as_there_is_room(be
     assert nearest.id in bench.cache.block_ids()
 
 
+def test_nothing_is_read_on_in_a_collection_as_found(bench):
+    lease = document(bench, "lease.txt")
+    scope = Scope(frozenset({lease.id}))
+    number = bench.collections.create("Leases")
+    bench.collections.assign([lease.id], number)
+    _, conversation = ask(bench, "How much is the rent?", scope)
+    settle(bench, conversation, CancelFlag())
+    bench.collections.change(replace(bench.collections.find(number), as_found=True))
+    assert read_on_after(bench, conversation, scope) == 0
+    bench.collections.change(replace(bench.collections.find(number), as_found=False))
+    assert read_on_after(bench, conversation, scope) > 300
+
+
 def test_riders_are_of_the_documents_asked_and_change_no_logit(bench, engine):
     lease, long = document(bench, "lease.txt"), document(bench, "long.txt")
     both = Scope(frozenset({lease.id, long.id}))
@@ -329,3 +347,25 @@ def test_riders_are_of_the_documents_asked_and_change_no_logit(bench, engine):
     bench.rules = replace(bench.rules, align=True)
     alone = asked([last, first], Scope(frozenset({lease.id})))
     assert order(alone) == [first.block.id, last.block.id], "the other document was not asked"
+
+
+def test_a_block_of_a_collection_as_found_rides_with_no_question_to_others(bench):
+    lease, long = document(bench, "lease.txt"), document(bench, "long.txt")
+    whole = bench.documents.whole(Scope(frozenset({lease.id})), 10**6)
+    between = Searcher(bench.db).search(
+        "2100 sheep", scope=Scope(frozenset({long.id})), limit=1, token_budget=600
+    )
+    number = bench.collections.create("Sheep")
+    bench.collections.assign([long.id], number)
+
+    def drafted(passages):
+        return draft(bench, Question("What is said?", max_tokens=8), Context(tuple(passages), 9, 0.0))
+
+    bench.rules = replace(bench.rules, whole=False)
+    for _ in bench.cache.prefill(drafted([whole[0], *between.passages, whole[-1]]).prompt, CancelFlag()):
+        pass
+    assert drafted([whole[-1], whole[0]]).plan.riders
+    bench.collections.change(replace(bench.collections.find(number), as_found=True))
+    made = drafted([whole[-1], whole[0]])
+    assert not made.plan.riders
+    assert made.plan.moved, "these two may be moved"

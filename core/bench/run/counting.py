@@ -2,8 +2,8 @@
 
 What a policy orders, keeps and evicts depends on tokens and bytes, hardly on seconds; so the product's own
 code runs over every question, and only the model's arithmetic is left out. A snapshot takes
-``BYTES_PER_TOKEN``, and budgets shrink alike. Seconds are then tokens times what this machine was measured to take for one, and the
-result says so (``counted``).
+``BYTES_PER_TOKEN``, and budgets shrink alike. Seconds are then tokens times what this machine was measured to
+take for one, and the result says so (``counted``).
 """
 
 import numpy as np

@@ -166,6 +166,15 @@ def test_an_order_can_be_given_and_its_ranking_left_out():
     assert aligned.match.order == (1, 0), "no order given: it is aligned after all"
 
 
+def test_as_found_is_relevance_order_whatever_else_the_rules_say():
+    rules = Rules(arrange=lambda names: range(len(names))[::-1], rank=False).as_found()
+    index = index_with((3, 9, 1, 2))
+    plan = make(replace(request([1, 2, 3]), rules=rules, ridable=ridable()), index)
+    assert plan.blocks == tuple(passage(n).block for n in (1, 2, 3))
+    assert (plan.moved, plan.riders) == (False, ())
+    assert not rules.rank, "what comparisons took away stays away"
+
+
 def test_whole_documents_stand_in_their_own_order_and_hold_every_block_once():
     ask = request([3, 1], held=[2])
     scope = [passage(n) for n in (1, 2, 3, 4)]

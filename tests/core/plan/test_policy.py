@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plan.policy import Prospect, Way, decide, kind_of, within_time
+from core.plan.policy import Prospect, Way, as_found, decide, kind_of, within_time
+from core.types import CollectionInfo
 
 GOOD = Prospect("Who is the landlord?", 900, 300, 0.006, 1, 7_000_000_000, "")
 
@@ -89,3 +90,13 @@ def test_cached_passages_ride_free_and_the_rest_keeps_to_the_time(passages, room
     paid = sum(sizes[n] for n in taken if not free[n])
     assert paid <= room or taken == (0,)
     assert bool(taken) == bool(passages)
+
+
+def test_collections_that_leave_passages_as_found_are_named():
+    tax, flat, work = (
+        CollectionInfo(n, name, as_found=True) for n, name in enumerate(("Tax", "Flat", "Work"))
+    )
+    plain = CollectionInfo(9, "Plain", apart=True)
+    assert as_found([plain]) == ""
+    assert as_found([plain, tax]) == "Passages stand as found: the collection “Tax” is set so."
+    assert as_found([tax, flat, work]).endswith("the collections “Tax”, “Flat” and “Work” are set so.")

@@ -58,6 +58,23 @@ def test_a_block_takes_the_restrictions_of_every_document_that_holds_it(db):
     assert store.asked(Scope()) == ()
 
 
+def test_a_collection_as_found_is_told_of_its_blocks_and_restricts_no_cache(db):
+    store = CollectionStore(db)
+    a, b = save(db, "a.txt", "shared", "mine"), save(db, "b.txt", "shared", "other")
+    number = store.create("found")
+    store.assign([a], number)
+    shared, mine, other = (Block.of(text).id for text in ("shared", "mine", "other"))
+    assert store.holding([shared, mine, other]) == {}
+    store.change(replace(store.find(number), as_found=True))
+    info = CollectionInfo(number, "found", 1, as_found=True)
+    assert store.list() == (info,)
+    assert store.holding([shared, mine, other]) == {shared: (info,), mine: (info,)}
+    assert store.asked(Scope(frozenset({a, b}))) == (info,)
+    assert set(store.restrictions([a, b]).values()) == {CachePlace()}
+    store.change(replace(info, as_found=False))
+    assert store.holding([shared, mine, other]) == {}
+
+
 def test_a_scope_is_a_collection(db):
     store, documents = CollectionStore(db), DocumentStore(db)
     a, _ = save(db, "a.txt", "one"), save(db, "b.txt", "two")

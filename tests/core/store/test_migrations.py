@@ -1,8 +1,12 @@
 """A released migration never changes: these pin what it made."""
 
 import hashlib
+from dataclasses import replace
 
 from core.store import migrations
+from core.store.collections import CollectionStore
+from core.store.database import open_database
+from core.types import CollectionInfo
 
 
 def test_names_are_in_order_and_released_ones_stay():
@@ -46,3 +50,19 @@ def test_tables_and_columns(db):
 def test_the_first_schema_is_the_released_one():
     released = hashlib.sha256("".join(" ".join(sql.split()) for sql in migrations._M001).encode()).hexdigest()
     assert released[:16] == "794226d24f112107"
+
+
+def test_collections_of_an_older_database_are_not_left_as_found(data_dir, monkeypatch):
+    older = migrations.NAMES[: migrations.NAMES.index("m006_as_found")]
+    with monkeypatch.context() as before:
+        before.setattr(migrations, "_ALL", migrations._ALL[: len(older)])
+        before.setattr(migrations, "NAMES", older)
+        with open_database(data_dir) as db:
+            db.run("INSERT INTO collections (name, apart, on_disk, created_at) VALUES ('Tax', 1, 0, 0)")
+    with open_database(data_dir) as db:
+        assert (data_dir / "slipstream.db.before-m006_as_found").exists()
+        store = CollectionStore(db)
+        (info,) = store.list()
+        assert info == CollectionInfo(1, "Tax", apart=True, on_disk=False)
+        store.change(replace(info, as_found=True))
+        assert store.list() == (CollectionInfo(1, "Tax", apart=True, on_disk=False, as_found=True),)
