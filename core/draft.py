@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from core import plan as planning
-from core.errors import KnownError, PromptTooLong
+from core.errors import PromptTooLong
+from core.history import branch_of, compacted, n_tokens
 from core.metrics import count, seconds
 from core.prompt import end_key, lay_out
-from core.types import Block, CachePlace, Context, Passage, Prompt, Question, Scope, Segment, SegmentKind
+from core.types import Block, CachePlace, Context, Passage, Prompt, Question, Scope, Segment
 from core.workbench import Workbench
 
 _WHOLE_SHARE = 0.75
@@ -58,7 +59,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     held = _held(bench, branch)
     wanted = sum(len(segment.tokens) for id_, segment in segments.items() if id_ not in held)
     if n_tokens(*branch) + ask + min(wanted, limit // 3) > limit and question.conversation_id is not None:
-        branch = _compacted(bench, question.conversation_id, limit // 2 - ask)
+        branch = compacted(bench, question.conversation_id, limit // 2 - ask)
         held = {}
         is_new_branch = True
         notes = ["Earlier passages and turns were set aside to make room."]
@@ -254,39 +255,6 @@ def whole_room(bench: Workbench) -> int:
     return int(_WHOLE_SHARE * bench.engine.n_ctx)
 
 
-def branch_of(bench: Workbench, conversation_id: int | None) -> tuple[tuple[Segment, ...], bool]:
-    """The conversation's prompt so far, and whether it is a new branch.
-
-    A turn whose ledger begins with a head starts a branch: what stood before it was set aside. If a ledger
-    since then is gone (its document was removed) or of another model, the turns' text is rendered anew.
-    """
-    if conversation_id is None:
-        return (bench.writer.head(),), True
-    ledgers = bench.conversations.ledger(conversation_id)
-    if not ledgers:
-        raise KnownError("This conversation was deleted.", hint="Start a new one.")
-    heads = [n for n, (_, ledger) in enumerate(ledgers) if ledger and ledger[0].kind is SegmentKind.HEAD]
-    current = ledgers[heads[-1] :] if heads else ledgers
-    if all(ledger and tokenizer == bench.engine.tokenizer_id for tokenizer, ledger in current):
-        return tuple(segment for _, ledger in current for segment in ledger), False
-    turns = bench.conversations.turns(conversation_id)
-    return bench.writer.history_from_text((t.question, t.answer.text) for t in turns), True
-
-
-def _compacted(bench: Workbench, conversation_id: int, room: int) -> tuple[Segment, ...]:
-    """A new branch: head and as many of the latest turns as fit ``room`` tokens, without passages."""
-    head = bench.writer.head()
-    room -= len(head.tokens)
-    kept: list[Segment] = []
-    for turn in reversed(bench.conversations.turns(conversation_id)):
-        pair = bench.writer.turn_from_text(turn.question, turn.answer.text)
-        room -= n_tokens(*pair)
-        if room < 0:
-            break
-        kept[:0] = pair
-    return (head, *kept)
-
-
 def _is_kept_warm(bench: Workbench, scope: Scope) -> bool:
     """Whether the user wants just this scope kept warm, and it can be: a path of its own is read for it."""
     is_one = scope.collection_id is not None or len(scope.document_ids) == 1
@@ -411,7 +379,3 @@ def n_on_disk(bench: Workbench, prompt: Prompt, place: CachePlace) -> int:
         if not all(info.on_disk for info in holding.get(segment.block_id, ())):
             return index
     return len(prompt.segments)
-
-
-def n_tokens(*segments: Segment) -> int:
-    return sum(len(segment.tokens) for segment in segments)

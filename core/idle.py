@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from core.draft import branch_of, n_on_disk, n_tokens, ride_room, whole_room
+from core.draft import n_on_disk, ride_room, whole_room
 from core.engine.protocol import CancelFlag
 from core.errors import Cancelled
+from core.history import branch_of, n_tokens
 from core.metrics import count
 from core.prompt import lay_out
 from core.types import CachePlace, DocumentWarmth, Prompt, Scope, Segment, SegmentKind, Warmth

@@ -217,7 +217,7 @@ class Service:
             )[:_WINDOW]
 
     def _settle(self, conversation_id: int, scope: Scope) -> None:
-        from core.draft import branch_of
+        from core.history import branch_of
         from core.idle import read_on, settle
 
         def work(bench: "Workbench", cancel: CancelFlag) -> None:

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from core.config import Settings
-from core.draft import branch_of, draft
+from core.draft import draft
 from core.engine.llama import LlamaEngine
 from core.engine.protocol import CancelFlag
 from core.engine.snapshots import SnapshotStore
 from core.engine.ssd_tier import SsdTier
 from core.errors import Cancelled
+from core.history import branch_of
 from core.idle import keep_documents_warm, read_on, settle, warm_up, warmth
 from core.ingest.library import ingest
 from core.pipeline import answer
