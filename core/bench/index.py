@@ -33,13 +33,16 @@ _TIMED = 5_000
 """The last so many contexts are timed, when the index is full."""
 _BLOCKS_PER_DOCUMENT = 12
 _FAR_SHARE = 0.2
+_TOKENS = 256
+_FOREIGN, _PRICE = 8 * _TOKENS, 0.3
 
 
 def measure(contexts: int = 100_000, k: int = 15) -> dict[str, Any]:
     """Microseconds (medians and 99th percentiles), bytes per context, seconds.
 
     ``align_us``: cached path and order of the rest, from a list of 64-bit integers to an order.
-    ``insert_us``: events of one context's new nodes; ``learn_us``: remembering what was asked together.
+    ``company_us``: the best path on which blocks may stand that were not asked for. ``insert_us``: events of
+    one context's new nodes; ``learn_us``: remembering what was asked together.
     ``evict_us``: choosing a victim, removing it, and its event, every node being in the queue.
     ``bytes_per_context``: growth of the process's memory over ``contexts``, Python's dictionaries included;
     ``queue_bytes_per_node`` is apart, since the RAM tier fills that queue. ``offline``: scheduling all
@@ -53,10 +56,12 @@ def measure(contexts: int = 100_000, k: int = 15) -> dict[str, Any]:
     process = psutil.Process()
     before = process.memory_info().rss
     index, statistics = ContextIndex(_ROOT_KEY), OrderStatistics()
-    align_us, insert_us, learn_us = [], [], []
+    company_us, align_us, insert_us, learn_us = [], [], [], []
     orders: list[array[int]] = []
     first_timed = max(0, contexts - _TIMED)
     for number, context in enumerate(generated):
+        asked = time.perf_counter()
+        index.best_company(_ROOT_KEY, context, most_foreign=_FOREIGN, price=_PRICE)
         started = time.perf_counter()
         order, match = align(context, index, _ROOT_KEY, statistics=statistics)
         aligned = time.perf_counter()
@@ -69,6 +74,7 @@ def measure(contexts: int = 100_000, k: int = 15) -> dict[str, Any]:
         statistics.record(context, fixed=fixed)
         done = time.perf_counter()
         if number >= first_timed:
+            company_us.append((started - asked) * 1e6)
             align_us.append((aligned - started) * 1e6)
             insert_us.append((committed - committing) * 1e6)
             learn_us.append((done - committed) * 1e6)
@@ -86,6 +92,8 @@ def measure(contexts: int = 100_000, k: int = 15) -> dict[str, Any]:
         "nodes": n_nodes,
         "align_us_p50": stats.median(align_us),
         "align_us_p99": _percentile(align_us, 0.99),
+        "company_us_p50": stats.median(company_us),
+        "company_us_p99": _percentile(company_us, 0.99),
         "insert_us_p50": stats.median(insert_us),
         "insert_us_p99": _percentile(insert_us, 0.99),
         "learn_us_p50": stats.median(learn_us),
@@ -133,7 +141,7 @@ def _commits(path: Sequence[int], n_cached: int) -> list[CacheEvent]:
     for depth, element in enumerate(path):
         below = _key(key, element)
         if depth >= n_cached:
-            events.append(Committed(below, key, element, 256))
+            events.append(Committed(below, key, element, _TOKENS, f"{element:016x}"))
         key = below
     return events
 

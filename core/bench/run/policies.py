@@ -58,7 +58,8 @@ class Kind:
     ahead: bool = False
     """Reads on in the documents asked while nobody waits."""
     dedup: str = "blocks"
-    """As in the settings."""
+    first_word_s: float = 0.0
+    """These two as in the settings."""
     schedules: bool = True
     """Changes the order of questions that are known in advance."""
 
@@ -72,6 +73,7 @@ VARIANTS = {
     "annotation:last": replace(OURS, rules=replace(EVERYTHING, annotation_last=True)),
     "dedup:content": replace(OURS, dedup="content"),
     "dedup:auto": replace(OURS, dedup="auto"),
+    "first-word:2": replace(OURS, first_word_s=2.0),
 }
 """Choices that were compared to find the product's; not among ``all``."""
 KINDS = {
@@ -167,6 +169,7 @@ class Local:
             ssd=self._ssd,
             rules=self.kind.rules,
             dedup=self.kind.dedup,
+            first_word_s=self.kind.first_word_s,
             clock=self.seat.clock,
         )
 

@@ -11,12 +11,18 @@ _TAILS = (2.5, 97.5)
 
 
 def spread(values: Sequence[float]) -> dict[str, float | None]:
-    """``mean``, ``p50``, ``p99`` and ``iqr`` (between the quartiles); None without values."""
+    """``mean``, ``p50``, ``p95``, ``p99`` and ``iqr`` (between the quartiles); None without values."""
     if not values:
-        return dict.fromkeys(("mean", "p50", "p99", "iqr"))
+        return dict.fromkeys(("mean", "p50", "p95", "p99", "iqr"))
     array = np.asarray(values, np.float64)
-    low, middle, high, last = np.percentile(array, [25, 50, 75, 99])
-    return {"mean": float(array.mean()), "p50": float(middle), "p99": float(last), "iqr": float(high - low)}
+    low, middle, high, most, last = np.percentile(array, [25, 50, 75, 95, 99])
+    return {
+        "mean": float(array.mean()),
+        "p50": float(middle),
+        "p95": float(most),
+        "p99": float(last),
+        "iqr": float(high - low),
+    }
 
 
 def ratio(
