@@ -20,6 +20,8 @@ from core.types import (
     SamplingOptions,
     SessionTotals,
     SourcesFound,
+    Spot,
+    Standing,
     TicketEvent,
 )
 
@@ -43,6 +45,8 @@ class ChatController(QObject):
     """Another conversation is shown, or a new one got its number."""
     passage_wanted = Signal()
     """The user asked to see a passage; it arrives as PassageLoaded."""
+    turn_wanted = Signal()
+    """The user asked to see a turn of the conversation."""
     inspected = Signal()
 
     def __init__(self, bridge: ServiceBridge, page: ChatPage, pane: RightPane, settings: Settings) -> None:
@@ -66,6 +70,9 @@ class ChatController(QObject):
         page.messages.opened.connect(self.show_source)
         page.messages.inspected.connect(self._inspect)
         pane.opened.connect(self.show_source)
+        for part in (page.messages, pane):
+            part.traced.connect(self.show_earlier)
+            part.spotted.connect(self.show_spot)
 
     @property
     def running(self) -> TurnState | None:
@@ -186,6 +193,16 @@ class ChatController(QObject):
     def show_source(self, passage: Passage) -> None:
         self._bridge.request_passage(passage.place.document_id, passage.block.id, passage.quote)
         self.passage_wanted.emit()
+
+    def show_spot(self, spot: Spot) -> None:
+        self._bridge.request_passage(spot.document_id, spot.block_id, spot.quote)
+        self.passage_wanted.emit()
+
+    def show_earlier(self, standing: Standing) -> None:
+        """Go to the turn that gave a passage's text, or to its document where that turn is not shown."""
+        self.turn_wanted.emit()
+        if not self._page.show_turn(standing.turn_id, standing.spot.block_id):
+            self.show_spot(standing.spot)
 
     def _end(self, ticket: int, turn: TurnState) -> None:
         del self._tickets[ticket]

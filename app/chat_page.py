@@ -224,6 +224,10 @@ class ChatPage(QWidget):
         self._show_page()
         self.messages.append(turn)
 
+    def show_turn(self, turn_id: int | None, block_id: str) -> bool:
+        """Scroll to where a turn gave a passage; False if that turn is not shown here."""
+        return turn_id is not None and self.messages.show_turn(turn_id, block_id)
+
     def refresh(self, turn: TurnState) -> None:
         self.messages.refresh(turn)
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.instrument import Instrument, Legend, tokens_by_tier
+from app.standing import StandingList
 from app.theme import SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import Label
@@ -107,6 +108,8 @@ class Inspector(QScrollArea):
         column.addWidget(self.sentence)
         self.why = Sentences(theme, "Why this prompt", 8)
         column.addWidget(self.why)
+        self.standing = StandingList(theme, 8)
+        column.addWidget(self.standing)
         column.addSpacing(8)
         self.table = NumberTable(theme)
         column.addWidget(self.table)
@@ -150,7 +153,9 @@ class Inspector(QScrollArea):
         self.table.set_rows(metric_rows(metrics) if metrics is not None else [])
         self.table.setVisible(metrics is not None)
         answer = turn.answer if turn is not None else None
-        self.why.say(answer.plan if answer is not None and not self._theme.kiosk else ())
+        told = answer if not self._theme.kiosk else None
+        self.why.say(told.plan if told is not None else ())
+        self.standing.show_standings(told.standings if told is not None else ())
 
     def set_idle_work(self, sentences: Sequence[str]) -> None:
         """What was done last while nobody waited. Not in public: it names documents."""

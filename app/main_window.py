@@ -133,6 +133,7 @@ class MainWindow(QMainWindow):
         self.chat.add_documents.connect(library.choose_files)
         self.chat.choose_model.connect(self.choose_model)
         self.controller.place_changed.connect(self._show_place)
+        self.controller.turn_wanted.connect(self._show_chat)
         self.controller.inspected.connect(self._show_inspector)
         self.right.closed.connect(self._hide_right)
         self.right.widened.connect(self.shell.show_wide)
@@ -301,6 +302,11 @@ class MainWindow(QMainWindow):
         self.shell.show_right(False)
         if inside:
             self.chat.input.edit.setFocus()
+
+    def _show_chat(self) -> None:
+        self.pages.setCurrentWidget(self.chat)
+        self.shell.show_right(self.shell.right_shown and not self.shell.overlays)  # it would cover the turn
+        self._show_place()
 
     def _show_inspector(self) -> None:
         self.right.show_tab(INSPECTOR)

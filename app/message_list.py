@@ -24,6 +24,8 @@ class MessageList(QAbstractScrollArea):
 
     cited = Signal(object)
     opened = Signal(object)
+    traced = Signal(object)
+    spotted = Signal(object)
     inspected = Signal(object)
 
     def __init__(self, theme: Theme) -> None:
@@ -38,6 +40,8 @@ class MessageList(QAbstractScrollArea):
         self._width = 0
         self._following = True
         self._placing = False
+        self._chain: list[QWidget] = []
+        """What Tab visits."""
         self.setObjectName("paper")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Conversation")
@@ -75,6 +79,7 @@ class MessageList(QAbstractScrollArea):
         view = self._views.get(index)
         if view is not None:
             view.refresh()
+            self._order_tabs()  # it may have chips now, and marks on them
             self._place()
 
     def tick(self, turn: TurnState) -> None:
@@ -82,6 +87,17 @@ class MessageList(QAbstractScrollArea):
         view = self.view_of(turn)
         if view is not None:
             view.tick()
+
+    def show_turn(self, turn_id: int, block_id: str) -> bool:
+        """Scroll to a turn and put the focus on one of its passages; False if the turn is not here."""
+        index = next((n for n, turn in enumerate(self._turns) if turn.turn_id == turn_id), None)
+        if index is None:
+            return False
+        self._following = False
+        self._scroll_to(index)
+        self._views[index].focus_passage(block_id)
+        self._scroll_to(index)  # more of its chips may show now
+        return True
 
     def rebuild(self) -> None:
         """Make all widgets anew: other turns, or other fonts and colours."""
@@ -177,6 +193,17 @@ class MessageList(QAbstractScrollArea):
             y = self._tops[index] - bar.value()
             view.setGeometry(left, y, self._width, self._heights[index])
 
+    def _scroll_to(self, index: int) -> None:
+        """Put a turn at the top, as far as what is below it allows."""
+        for _ in range(4):  # what comes into view is measured, which moves the turn
+            self._placing = True
+            self.verticalScrollBar().setValue(self._tops[index] - SIDE_PX)
+            self._placing = False
+            before = self._tops[index]
+            self._place()
+            if self._tops[index] == before:
+                break
+
     def _sum_up(self) -> None:
         heights = (height + BETWEEN_PX for height in self._heights)
         self._tops = list(accumulate(heights, initial=SIDE_PX))
@@ -207,6 +234,8 @@ class MessageList(QAbstractScrollArea):
         view.setParent(self.viewport())
         view.cited.connect(self.cited)
         view.opened.connect(self.opened)
+        view.traced.connect(self.traced)
+        view.spotted.connect(self.spotted)
         view.inspected.connect(self.inspected)
         view.resized.connect(self.refresh)
         view.show()
@@ -217,5 +246,8 @@ class MessageList(QAbstractScrollArea):
     def _order_tabs(self) -> None:
         """Tab visits the turns as they are read, whatever order they were made in."""
         chain = [one for index in sorted(self._views) for one in self._views[index].focus_chain()]
+        if chain == self._chain:
+            return
+        self._chain = chain
         for one, other in pairwise(chain):
             QWidget.setTabOrder(one, other)

@@ -12,7 +12,7 @@ from app.reading_view import Reading
 from app.theme import INTERFACE_PX, SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import EmptyState, IconButton, TextButton
-from app.wording import place_name, unwrapped
+from app.wording import place_name, standing_words, unwrapped
 from core.types import CacheState, DocumentInfo, PassageText, SessionTotals
 
 SOURCES, DOCUMENT, INSPECTOR = range(3)
@@ -32,7 +32,8 @@ class SourcesTab(Reading):
     def show_turn(self, turn: TurnState | None) -> None:
         passages = turn.passages if turn is not None else ()
         numbers = [turn.number_of(one) for one in passages] if turn is not None else []
-        shown = (passages, tuple(numbers), self._theme.tokens, self._theme.scale)
+        stand = [turn.standing_of(one) for one in passages] if turn is not None else []
+        shown = (passages, tuple(numbers), tuple(stand), self._theme.tokens, self._theme.scale)
         if shown == self._shown:
             return
         self._shown, self._turn = shown, turn
@@ -54,6 +55,8 @@ class SourcesTab(Reading):
             link.setToolTip("Show it in the document")
             link.setFontUnderline(True)
             cursor.insertText(place_name(passage.place.title, passage.place.page), link)
+            if (standing := stand[index]) is not None and not self._theme.kiosk:
+                cursor.insertText(f"  {standing_words(standing)}", self.normal(SMALL_PX, role="muted"))
             text = QTextBlockFormat()
             height = self._theme.px(INTERFACE_PX) * 1.5
             text.setLineHeight(height, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
@@ -73,6 +76,10 @@ class RightPane(QWidget):
     closed = Signal()
     opened = Signal(object)
     """Carries the `Passage` that is to be shown in its document."""
+    traced = Signal(object)
+    """Carries the `Standing` whose earlier turn is to be shown."""
+    spotted = Signal(object)
+    """Carries the `Spot` that is to be shown in its document."""
     widened = Signal(bool)
     """Whether what is shown needs a wide pane."""
 
@@ -115,6 +122,8 @@ class RightPane(QWidget):
         self.document = DocumentView(theme)
         self.document.room_wanted.connect(self._tell_width)
         self.inspector = Inspector(theme)
+        self.inspector.standing.traced.connect(self.traced)
+        self.inspector.standing.spotted.connect(self.spotted)
         self._no_sources = EmptyState(
             theme, "The passages that an answer rests on appear here with your first question.", None
         )

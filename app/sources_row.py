@@ -11,18 +11,20 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QResizeEvent,
     QTextLayout,
     QTextOption,
 )
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.icons import pixmap
+from app.standing import StandingMark
 from app.theme import SMALL_PX, Theme
 from app.turns import TurnState
 from app.widgets import GAP, TextButton
-from app.wording import page_name, place_name, plain_quote
+from app.wording import page_name, place_name, plain_quote, standing_words
 from core.metrics import count
-from core.types import Passage
+from core.types import Passage, Standing
 
 N_COLLAPSED = 3
 _QUOTE_LINES = 3
@@ -50,13 +52,18 @@ def lines_of(text: str, font: QFont, width: float, most: int) -> list[str]:
 
 
 class SourceChip(QAbstractButton):
-    """One passage. Clicking opens it in its document."""
+    """One passage. Clicking opens it in its document; a mark says where its text stands if not here."""
+
+    traced = Signal(object)
+    spotted = Signal(object)
 
     def __init__(self, theme: Theme, passage: Passage) -> None:
         super().__init__()
         self._theme = theme
         self.passage = passage
         self._number = 0
+        self.mark: StandingMark | None = None
+        """In place of the quote's last line."""
         self._quote = plain_quote(passage.place.title, passage.quote)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -69,6 +76,29 @@ class SourceChip(QAbstractButton):
         if number != self._number:
             self._number = number
             self.update()
+
+    def set_standing(self, standing: Standing | None) -> None:
+        """Say how the passage stands in the prompt. Not in public: it would be one thing more to hit."""
+        if self._theme.kiosk or standing is None or self.mark is not None:
+            return
+        self.mark = StandingMark(self._theme, standing)
+        self.mark.setParent(self)
+        self.mark.traced.connect(self.traced)
+        self.mark.spotted.connect(self.spotted)
+        self.setAccessibleDescription(f"{self._quote} ({standing_words(standing)})")
+        self._place_mark()
+        self.mark.show()
+        self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_mark()
+
+    def _place_mark(self) -> None:
+        if self.mark is not None:
+            pad, height = self._theme.px(10), self._theme.px(20)
+            width = min(self.mark.whole_width(), self.width() - 2 * pad)
+            self.mark.setGeometry(pad - 2, self.height() - height - self._theme.px(5), width, height)
 
     def sizeHint(self) -> QSize:
         line = QFontMetricsF(self._theme.font(SMALL_PX)).lineSpacing()
@@ -122,7 +152,8 @@ class SourceChip(QAbstractButton):
         painter.setPen(QColor(tokens.muted))
         metrics = QFontMetricsF(font)
         y = top + line + theme.px(2)
-        for words in lines_of(self._quote, font, self.width() - 2 * pad, _QUOTE_LINES):
+        most = _QUOTE_LINES - (self.mark is not None)
+        for words in lines_of(self._quote, font, self.width() - 2 * pad, most):
             painter.drawText(QPointF(pad, y + metrics.ascent()), words)
             y += metrics.lineSpacing()
         painter.end()
@@ -133,6 +164,10 @@ class SourcesRow(QWidget):
 
     opened = Signal(object)
     """A chip was clicked; carries the `Passage`."""
+    traced = Signal(object)
+    """The user asked which turn gave a passage; carries its `Standing`."""
+    spotted = Signal(object)
+    """The user asked for text that a passage leaves out; carries the `Spot` where it stands."""
     resized = Signal()
 
     def __init__(self, theme: Theme, turn: TurnState) -> None:
@@ -149,6 +184,17 @@ class SourcesRow(QWidget):
     def chips(self) -> list[SourceChip]:
         return self._chips
 
+    def focus_chain(self) -> list[QWidget]:
+        """What Tab visits: each chip, and the mark on it."""
+        return [one for chip in self._chips for one in (chip, chip.mark) if one is not None]
+
+    def reveal(self, block_id: str) -> SourceChip | None:
+        """The chip of a block, shown even where it is not among the first; None if there is none."""
+        chip = next((one for one in self._chips if one.passage.block.id == block_id), None)
+        if chip in self._chips[N_COLLAPSED:] and not self._turn.sources_open:
+            self._toggle()
+        return chip
+
     def refresh(self) -> None:
         """Show the turn's passages and, once it is answered, the numbers they are cited by."""
         if [chip.passage for chip in self._chips] != list(self._turn.passages):
@@ -159,8 +205,11 @@ class SourcesRow(QWidget):
             for chip in self._chips:
                 chip.setParent(self)
                 chip.clicked.connect(self._open)
+                chip.traced.connect(self.traced)
+                chip.spotted.connect(self.spotted)
         for chip in self._chips:
             chip.set_number(self._turn.number_of(chip.passage))
+            chip.set_standing(self._turn.standing_of(chip.passage))
         rest = len(self._chips) - N_COLLAPSED
         words = "Show fewer sources" if self._turn.sources_open else f"Show {count(rest, 'more source')}"
         self._more.setText(words)

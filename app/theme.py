@@ -110,6 +110,10 @@ QPushButton#link { background: transparent; color: $accent; border: 1px solid tr
   padding: ${p1}px 0px; text-align: left; }
 QPushButton#link:hover { text-decoration: underline; }
 QPushButton#link:focus { border: 1px solid $accent; }
+QPushButton#aside { background: transparent; color: $muted; border: 1px solid transparent; padding: 0px;
+  min-height: 0px; text-align: left; }
+QPushButton#aside:hover { color: $text; text-decoration: underline; }
+QPushButton#aside:focus { border: 1px solid $accent; }
 QPushButton#prompt { text-align: left; padding: ${p2}px ${p3}px; }
 QPushButton::menu-indicator { width: 0px; }
 QToolButton { background: transparent; border: 1px solid transparent; border-radius: ${r}px;

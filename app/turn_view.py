@@ -20,6 +20,10 @@ class TurnView(QWidget):
     """Carries the clicked `Citation`."""
     opened = Signal(object)
     """Carries the `Passage` of a clicked chip."""
+    traced = Signal(object)
+    """Carries the `Standing` of a passage whose earlier turn is wanted."""
+    spotted = Signal(object)
+    """Carries the `Spot` of text that a passage leaves out."""
     inspected = Signal(object)
     """The user asked what this answer cost; carries the `TurnState`."""
     resized = Signal(object)
@@ -41,6 +45,8 @@ class TurnView(QWidget):
 
         self.sources = SourcesRow(theme, turn)
         self.sources.opened.connect(self.opened)
+        self.sources.traced.connect(self.traced)
+        self.sources.spotted.connect(self.spotted)
         self.sources.resized.connect(self._say_resized)
         column.addWidget(self.sources)
 
@@ -113,7 +119,11 @@ class TurnView(QWidget):
 
     def focus_chain(self) -> list[QWidget]:
         """What Tab visits, in reading order."""
-        return [*self.sources.chips, self.answer, self.copy_button, self.inspect_button]
+        return [*self.sources.focus_chain(), self.answer, self.copy_button, self.inspect_button]
+
+    def focus_passage(self, block_id: str) -> None:
+        """Put the focus on a passage's chip, or on the answer where the passage has none."""
+        (self.sources.reveal(block_id) or self.answer).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_progress(self) -> None:
         turn = self.turn

@@ -16,6 +16,7 @@ from core.types import (
     RequestMetrics,
     SessionTotals,
     SourcesFound,
+    Standing,
     TicketEvent,
     Tier,
     Turn,
@@ -55,6 +56,8 @@ class TurnState:
     stopping: bool = False
     loading: bool = False
     """The model is still loading; the answer follows when it has."""
+    turn_id: int | None = None
+    """None until it is answered and stored."""
 
     @staticmethod
     def of(turn: Turn, conversation_id: int) -> "TurnState":
@@ -66,6 +69,7 @@ class TurnState:
             passages=answer.passages,
             text=answer.text,
             answer=answer,
+            turn_id=turn.id,
         )
 
     @property
@@ -114,6 +118,11 @@ class TurnState:
                     return citation.number
         return 0
 
+    def standing_of(self, passage: Passage) -> Standing | None:
+        """Where a passage's text is, if it does not stand whole among the passages of this turn."""
+        standings = self.answer.standings if self.answer is not None else ()
+        return next((one for one in standings if one.spot.block_id == passage.block.id), None)
+
     def apply(self, event: TicketEvent) -> None:
         """Take one event of this turn's ticket, in order."""
         match event:
@@ -130,6 +139,7 @@ class TurnState:
                 self.phase = Phase.ANSWERING
             case AnswerDone():
                 self.answer = event.turn.answer
+                self.turn_id = event.turn.id
                 self.text = event.turn.answer.text
                 self.passages = event.turn.answer.passages or self.passages
                 self.conversation_id = event.conversation_id

@@ -17,6 +17,9 @@ from core.types import (
     PrefillProgress,
     RequestMetrics,
     SessionTotals,
+    Spot,
+    Standing,
+    Stands,
     Tier,
     Warmth,
     WatchedFolder,
@@ -63,6 +66,35 @@ def page_name(page: int | None) -> str:
 
 def place_name(title: str, page: int | None) -> str:
     return title if page is None else f"{title}, {page_name(page)}"
+
+
+def spot_name(spot: Spot) -> str:
+    return place_name(spot.title, spot.page)
+
+
+def standing_words(standing: Standing) -> str:
+    """How a passage stands in the prompt, in a few words."""
+    match standing.how:
+        case Stands.EARLIER:
+            return "given earlier"
+        case Stands.SHORTENED:
+            return f"shortened: {count(len(standing.stretches), 'part')}"
+        case Stands.RIDING:
+            return "read before"
+
+
+def standing_sentence(standing: Standing) -> str:
+    """What that means, and where the text is: for a tooltip and for those who cannot see the mark."""
+    match standing.how:
+        case Stands.EARLIER:
+            return "Given earlier in this conversation and not repeated. Go to where it was given"
+        case Stands.SHORTENED:
+            n = len(standing.stretches)
+            verb, it = ("stands", "it") if n == 1 else ("stand", "them")
+            places = " and ".join(dict.fromkeys(spot_name(spot) for spot in standing.stretches))
+            return f"Shortened: {count(n, 'part')} {verb} in {places} already. Show {it} there"
+        case Stands.RIDING:
+            return "Read before and still in the prompt, though not found for this question. Show it"
 
 
 def chunk_name(chunk: ChunkView) -> str:

@@ -15,6 +15,7 @@ from core.engine.prefix_cache import PrefillStep
 from core.engine.protocol import CancelFlag
 from core.engine.sampling import Sampler, repeats_itself, repeats_lines
 from core.errors import Cancelled
+from core.standing import standings
 from core.types import (
     Answer,
     AnswerDone,
@@ -122,6 +123,7 @@ def answer(
         chunks=tuple(views),
         notes=tuple(_notes(made, context, finish, turn_text)),
         plan=tuple(made.reasons),
+        standings=standings(bench, question.conversation_id, made.plan),
     )
     ledger = (*made.added, bench.writer.answer(said))
     if made.is_new_branch:

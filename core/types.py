@@ -445,6 +445,43 @@ class AnswerSentence:
     """False for a sentence that says nothing which could be looked up ("Yes.")."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A block in a document, or a part of it: what the reading pane opens."""
+
+    block_id: str
+    document_id: int
+    title: str
+    page: int | None
+    """1-based page on which the block begins; None where the format has no pages."""
+    quote: str = ""
+    """Verbatim from the block; empty for all of it, and where its document was removed."""
+
+
+class Stands(StrEnum):
+    """How a block stands in a prompt, where it is not whole in its place among the passages found."""
+
+    EARLIER = "earlier"
+    """An earlier turn gave it: it is named, not repeated."""
+    SHORTENED = "shortened"
+    """References to blocks before it take the place of what these say already."""
+    RIDING = "riding"
+    """Nobody asked for it: it was read before, and what follows it is cached behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One such block, and where its text is to be found."""
+
+    how: Stands
+    spot: Spot
+    """The block itself, in its own document."""
+    turn_id: int | None = None
+    """The turn of the conversation that gave its text, for EARLIER."""
+    stretches: tuple[Spot, ...] = ()
+    """The parts of other blocks that it refers to, in its order, for SHORTENED."""
+
+
 class FinishReason(StrEnum):
     STOP = "stop"
     LENGTH = "length"
@@ -467,6 +504,8 @@ class Answer:
     """What the user must know about this answer (`7 of 12 passages used`), one sentence each."""
     plan: tuple[str, ...] = ()
     """Why the prompt was made as it was, one sentence each."""
+    standings: tuple[Standing, ...] = ()
+    """The blocks whose text stands elsewhere, or that nobody asked for; every other passage stands whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from core.types import (
     Passage,
     Place,
     RequestMetrics,
+    Spot,
+    Standing,
+    Stands,
     Tier,
 )
 
@@ -45,6 +48,7 @@ def decode(stored: str) -> Answer:
         ),
         notes=tuple(raw["notes"]),
         plan=tuple(raw.get("plan", ())),
+        standings=tuple(_standing(standing) for standing in raw.get("standings", ())),
     )
 
 
@@ -64,8 +68,29 @@ def without_blocks(answer: Answer, gone: frozenset[str]) -> Answer:
         dataclasses.replace(citation, quote="") if citation.block_id in gone else citation
         for citation in answer.citations
     )
+    standings = tuple(_without_quotes(standing, gone) for standing in answer.standings)
     notes = answer.notes if REMOVED_NOTE in answer.notes else (*answer.notes, REMOVED_NOTE)
-    return dataclasses.replace(answer, passages=passages, citations=citations, notes=notes)
+    return dataclasses.replace(
+        answer, passages=passages, citations=citations, notes=notes, standings=standings
+    )
+
+
+def _without_quotes(standing: Standing, gone: frozenset[str]) -> Standing:
+    """What a block shares with another one is text of both: it goes with either."""
+    stretches = tuple(
+        dataclasses.replace(spot, quote="") if {spot.block_id, standing.spot.block_id} & gone else spot
+        for spot in standing.stretches
+    )
+    return dataclasses.replace(standing, stretches=stretches)
+
+
+def _standing(raw: dict[str, Any]) -> Standing:
+    return Standing(
+        Stands(raw["how"]),
+        Spot(**raw["spot"]),
+        raw["turn_id"],
+        tuple(Spot(**spot) for spot in raw["stretches"]),
+    )
 
 
 def _passage(raw: dict[str, Any]) -> Passage:

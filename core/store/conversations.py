@@ -89,6 +89,7 @@ class ConversationStore:
         blocks = {passage.block.id for passage in answer.passages}
         blocks |= {citation.block_id for citation in answer.citations}
         blocks |= {segment.block_id for segment in ledger if segment.block_id}
+        blocks |= {spot.block_id for standing in answer.standings for spot in standing.stretches}
         now = time.time()
         db = self._db
         stored = answers.encode(answer)
@@ -113,6 +114,22 @@ class ConversationStore:
             [conversation_id],
         )
         return tuple((tokenizer_id, _segments(segments, blob)) for tokenizer_id, segments, blob in rows)
+
+    def given(self, conversation_id: int) -> dict[str, int]:
+        """Of each block in the conversation's prompt so far: the id of the turn that put it there."""
+        rows = self._db.rows(
+            "SELECT id, ledger_segments FROM turns WHERE conversation_id = ? ORDER BY ordinal",
+            [conversation_id],
+        )
+        given: dict[str, int] = {}
+        for turn_id, stored in rows:
+            segments = json.loads(stored)
+            if segments and segments[0][0] == SegmentKind.HEAD:
+                given.clear()  # a new branch: what stood before it was set aside
+            for _, block_id, _ in segments:
+                if block_id:
+                    given.setdefault(block_id, turn_id)
+        return given
 
     def delete(self, conversation_id: int) -> None:
         """Delete a conversation with all its turns, from the disk as well."""

@@ -44,6 +44,10 @@ def removed_blocks(db: Database, answer: Answer) -> frozenset[str]:
     for citation in answer.citations:
         if citation.quote:
             documents.setdefault(citation.block_id, set()).add(citation.document_id)
+    for standing in answer.standings:
+        for spot in standing.stretches:
+            if spot.quote:
+                documents.setdefault(spot.block_id, set()).add(spot.document_id)
     stored = {row[0] for row in db.rows_in("SELECT id FROM blocks WHERE id IN (?*)", list(documents))}
     ids = sorted(set().union(*documents.values()))
     there = {row[0] for row in db.rows_in("SELECT id FROM documents WHERE id IN (?*)", ids)}

@@ -4,7 +4,7 @@ from PySide6.QtGui import QColor
 
 from app.right_pane import DOCUMENT, SOURCES, RightPane
 from app.turns import TurnState
-from core.types import PassageText, Turn
+from core.types import PassageText, Spot, Standing, Stands, Turn
 
 
 @pytest.fixture
@@ -63,3 +63,12 @@ def test_empty_tabs_say_what_comes(pane):
     assert pane._no_sources.isVisible()
     pane.show_tab(DOCUMENT)
     assert pane._no_document.isVisible()
+
+
+def test_sources_say_which_text_stands_elsewhere(pane, parts):
+    first = parts.answer().passages[0]
+    told = (Standing(Stands.EARLIER, Spot(first.block.id, 1, "contract-b.pdf", 4), 1),)
+    pane.show_turn(TurnState.of(Turn(2, "Q", parts.answer()), 7))
+    assert "given earlier" not in pane.sources.toPlainText()
+    pane.show_turn(TurnState.of(Turn(2, "Q", parts.answer(standings=told)), 7))
+    assert pane.sources.toPlainText().count("given earlier") == 1
