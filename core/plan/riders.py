@@ -67,12 +67,15 @@ def ride(
     found = index.best_company(after, elements, most_foreign=most, price=_PRICE)
     if not found.n_foreign_tokens or found.weight - _PRICE * found.n_foreign_tokens <= beat:
         return None
-    asked = set(names)
-    foreign = [id_ for id_ in found.block_ids if int(id_, 16) not in asked]
-    known = ridable.passages_of(foreign)
-    cached = dict(zip(found.block_ids, found.elements, strict=True))
-    if known is None or any(segment.element != cached[passage.block.id] for passage, segment in known):
+    asked = dict(zip(names, elements, strict=True))
+    known = ridable.passages_of([id_ for id_ in found.block_ids if int(id_, 16) not in asked])
+    if known is None:
         return None
+    whole = asked | {int(passage.block.id, 16): segment.element for passage, segment in known}
+    if any(
+        whole[int(id_, 16)] != element for id_, element in zip(found.block_ids, found.elements, strict=True)
+    ):
+        return None  # one of them is cached there in a shorter form
     return Ride(
         found.block_ids,
         tuple(passage for passage, _ in known),

@@ -242,6 +242,18 @@ def test_no_rider_where_it_saves_nothing_has_no_room_is_not_allowed_or_not_cache
     assert not make(replace(request([1, 2]), ridable=ridable()), far).riders, "80 tokens to spare 20"
 
 
+def test_a_path_that_holds_a_block_in_a_shorter_form_is_not_taken():
+    for short in (2, 9):
+        index, key = ContextIndex(ROOT), ROOT
+        for number in (3, short, 9 if short == 2 else 2, 1):
+            one = segment(passage(number), 10 if number == short else 20)
+            index.apply(Committed(key + b"+", key, one.element, len(one.tokens), one.block_id))
+            key += b"+"
+        plan = make(replace(request([1, 2, 3]), ridable=ridable()), index)
+        assert not plan.riders
+        assert texts(plan.blocks)[0] == passage(3).block.text
+
+
 def test_room_for_the_next_turn_is_kept_only_where_the_passages_leave_some():
     ask = replace(request([1, 2, 3]), ridable=ridable(room=80, kept_room=59))
     assert make(ask, index_with((3, 9, 2))).riders
