@@ -36,6 +36,10 @@ def order_rows(result: Result) -> list[tuple[str, str]]:
     return [_named(name, value) for name, value in result.order_sensitivity]
 
 
+def annotation_rows(result: Result) -> list[tuple[str, str]]:
+    return [_named(name, value) for name, value in result.annotations]
+
+
 def _named(name: str, value: object) -> tuple[str, str]:
     label, text = units.named(name, value)
     return _WORDS.get(name, label), text

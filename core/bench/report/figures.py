@@ -94,6 +94,7 @@ class Result:
     pairs: tuple[Pair, ...]
     bounds: tuple[tuple[str, Any], ...]
     order_sensitivity: tuple[tuple[str, Any], ...]
+    annotations: tuple[tuple[str, Any], ...]
     notes: tuple[str, ...]
     peers_missing: tuple[str, ...]
 
@@ -162,6 +163,7 @@ def read(result: Mapping[str, Any]) -> Result:
         ),
         bounds=tuple(_flat(result.get("bounds"))),
         order_sensitivity=tuple(_flat(result.get("order_sensitivity"), "order_sensitivity")),
+        annotations=tuple(_flat(result.get("annotations"), "annotations")),
         notes=(*_texts(result.get("note")), *_texts(result.get("notes"))),
         peers_missing=_texts(result.get("not_found")),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.bench.report import units
-from core.bench.report.bounds import order_rows, rows
+from core.bench.report.bounds import annotation_rows, order_rows, rows
 from core.bench.report.escape import one_line
 from core.bench.report.figures import Pair, Policy, Result, read
 from core.bench.report.targets import judge
@@ -114,7 +114,7 @@ def _targets(result: Result) -> list[str]:
 
 
 def _bounds(result: Result) -> list[str]:
-    found = [*rows(result), *order_rows(result)]
+    found = [*rows(result), *order_rows(result), *annotation_rows(result)]
     if not found:
         return []
     lines = [f"  {_cut(label, 81):<82} {text}" for label, text in found]

@@ -29,6 +29,7 @@ def main(arguments: argparse.Namespace, settings: Settings) -> int:
         answers=arguments.answers,
         count=arguments.count,
         orders=arguments.orders,
+        annotations=arguments.annotations,
         resume=Path(arguments.resume) if arguments.resume else None,
     )
     result = measure(options, settings) | {

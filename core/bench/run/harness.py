@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from core.bench.run import bounds, result, sensitivity
+from core.bench.run import annotations, bounds, result, sensitivity
 from core.bench.run.choice import check, is_here, open_policy
 from core.bench.run.counting import BYTES_PER_TOKEN, CountingEngine
 from core.bench.run.measured import Measured
@@ -52,6 +52,8 @@ class Options:
     resume: Path | None = None
     orders: int = 0
     """Questions whose passages are put into random orders, to see how much the model minds."""
+    annotations: int = 0
+    """Questions that are read with every kind of annotation."""
 
 
 Open = Callable[[str, SharedEngine, Path, Path, Budgets, Qualities], Policy]
@@ -92,12 +94,15 @@ def measure(options: Options, settings: Settings, *, opener: Open = open_policy)
         if options.orders:
             _say("random orders")
             found["order_sensitivity"] = sensitivity.measure(engine, workload.questions, options.orders)
+        if options.annotations:
+            _say("annotations")
+            found["annotations"] = annotations.measure(engine, workload.questions, options.annotations)
         return found
 
 
 def _check_countable(options: Options) -> None:
-    if options.resume or options.orders or options.answers:
-        raise SettingsError("A run that only counts takes no --resume, --orders or --answers.")
+    if options.resume or options.orders or options.answers or options.annotations:
+        raise SettingsError("A run that only counts takes no --resume, --orders, --annotations or --answers.")
     if any(name not in KINDS for name in options.policies):
         raise SettingsError(
             "Policies that compute something else, or elsewhere, cannot be counted.",

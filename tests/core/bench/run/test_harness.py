@@ -92,7 +92,7 @@ def test_conversations_share_their_history_and_leave_out_what_they_hold(run):
 
 
 def test_nothing_moved_and_nothing_left_out_gives_the_same_tokens(run):
-    result = run("memory", ("none", "slipstream"), orders=2)
+    result = run("memory", ("none", "slipstream"), orders=2, annotations=2)
     assert result["policies"]["slipstream"]["moved"] == 0
     assert result["same_tokens"]["compared_logits"] == 3, "every prompt of one is one of the other"
     assert result["pairs"]["slipstream/none"]["logprob_difference"] == 0
@@ -100,6 +100,10 @@ def test_nothing_moved_and_nothing_left_out_gives_the_same_tokens(run):
     minds = result["order_sensitivity"]
     assert minds["questions"] == 2
     assert 0 < minds["deviation"] < minds["range"]
+    said = result["annotations"]
+    assert said["questions"] == 2
+    assert said["kinds"]["none"]["difference"] == 0
+    assert len({kind["logprob"] for kind in said["kinds"].values()}) == len(said["kinds"])
 
 
 def test_after_a_restart_only_what_is_on_disk_is_there(run):
@@ -180,6 +184,8 @@ def test_a_regression_shows_in_the_ratios(run):
 def test_what_makes_no_sense_is_refused(run, tmp_path):
     with pytest.raises(SettingsError, match="only counts"):
         run("multi-session", count=True, resume=tmp_path / "record")
+    with pytest.raises(SettingsError, match="only counts"):
+        run("multi-session", count=True, annotations=3)
     with pytest.raises(SettingsError, match="cannot be counted"):
         run("multi-session", ("slipstream", "blend:0"), count=True)
     with pytest.raises(SettingsError, match="no policy"):

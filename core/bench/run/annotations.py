@@ -1,0 +1,86 @@
+"""Which annotation serves answers best: the same moved passages, read once, and every kind of annotation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.bench.run.quality import assess
+from core.bench.run.questions import Asked
+from core.bench.run.statistics import difference
+from core.engine.chat_format import chat_format
+from core.engine.probe import ProbingEngine
+from core.engine.protocol import CancelFlag
+from core.plan.annotate import annotation
+from core.prompt import PromptWriter, lay_out
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    sources: bool
+    ranking: bool
+    last: bool = False
+    """Behind the question."""
+
+
+_KINDS = {
+    "both": _Kind(sources=True, ranking=True),
+    "sources": _Kind(sources=True, ranking=False),
+    "ranking": _Kind(sources=False, ranking=True),
+    "none": _Kind(sources=False, ranking=False),
+    "both, last": _Kind(sources=True, ranking=True, last=True),
+    "sources, last": _Kind(sources=True, ranking=False, last=True),
+}
+"""The first is what the product says."""
+
+
+def measure(engine: ProbingEngine, questions: Sequence[Asked], n: int) -> dict[str, Any] | None:
+    """Log-likelihood of the known answer by kind of annotation, the least relevant passage standing first.
+
+    Of the first ``n`` questions that count and have an answer and more than one passage; None without any.
+    In nats a token; ``difference`` is against "none", with its 95 % interval. Empties the memory.
+    """
+    chat = chat_format(engine.chat_template, engine.token_text("bos"), engine.token_text("eos"))
+    writer = PromptWriter(engine, chat)
+    found: dict[str, list[float]] = {name: [] for name in _KINDS}
+    sessions: list[str] = []
+    for asked in [a for a in questions if a.counted and a.answers and len(a.passages) > 1][:n]:
+        blocks = [passage.block for passage in reversed(asked.passages)]
+        segments = [writer.head(), *(writer.block(block, writer.block_tokens(block)) for block in blocks)]
+        before = lay_out(segments, b"")
+        asks = {
+            name: writer.ask(
+                annotation(asked.passages, (), moved=kind.ranking, sources=kind.sources),
+                asked.text,
+                annotation_last=kind.last,
+            )
+            for name, kind in _KINDS.items()
+        }
+        if before.n_tokens + max(len(ask.tokens) for ask in asks.values()) >= engine.n_ctx:
+            continue
+        engine.clear()
+        for chunk in before.chunks:
+            engine.prefill(chunk.tokens, chunk.start, CancelFlag())
+        logprobs: dict[str, float] = {}
+        for name, ask in asks.items():
+            prompt = lay_out([*segments, ask], b"")
+            for chunk in prompt.chunks[len(before.chunks) :]:
+                engine.prefill(chunk.tokens, chunk.start, CancelFlag())
+            logprob = assess(engine, asked, prompt.n_tokens, answers=False).logprob
+            if logprob is not None:
+                logprobs[name] = logprob
+            engine.cut(before.n_tokens)
+        if len(logprobs) == len(_KINDS):
+            sessions.append(asked.session)
+            for name, logprob in logprobs.items():
+                found[name].append(logprob)
+    engine.clear()
+    if not sessions:
+        return None
+    kinds: dict[str, Any] = {}
+    for name, values in found.items():
+        changes = [one - other for one, other in zip(values, found["none"], strict=True)]
+        change, low, high = difference(changes, sessions)
+        kinds[name] = {
+            "logprob": sum(values) / len(values), "difference": change, "low": low, "high": high,
+        }  # fmt: skip
+    return {"questions": len(sessions), "kinds": kinds}
