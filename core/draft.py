@@ -94,6 +94,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             after,
             room,
             rules=rules,
+            phrases=planning.phrases_for(question.text),
             waiting=next_ones,
             fresh_room=fresh,
             ridable=_ridable(bench, question.scope, standing, place, room, fixed),
@@ -313,9 +314,16 @@ def _whole_draft(
     segments = bench.segments_of([passage.block for passage in scope])
     place = base.place.touching(touched)
     root = bench.root_of(place.namespace)
-    plan = planning.make_whole(
-        planning.PlanRequest(context, segments, held, end_key(base.branch, root), 0, rules=bench.rules), scope
+    request = planning.PlanRequest(
+        context,
+        segments,
+        held,
+        end_key(base.branch, root),
+        0,
+        rules=bench.rules,
+        phrases=planning.phrases_for(question.text),
     )
+    plan = planning.make_whole(request, scope)
     added = (
         *plan.segments,
         _ask(bench, plan, question),

@@ -2,6 +2,7 @@
 
 from core.plan.content import Surroundings
 from core.plan.dedup import Form, expand
+from core.plan.phrases import phrases_for
 from core.plan.planner import EVERYTHING, Plan, PlanRequest, Rules, make, make_whole
 from core.plan.policy import Decision, Prospect, as_found, decide, kind_of
 from core.plan.riders import Ridable
@@ -26,4 +27,5 @@ __all__ = [
     "kind_of",
     "make",
     "make_whole",
+    "phrases_for",
 ]

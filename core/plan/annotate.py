@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from core.plan.phrases import ENGLISH, Phrases
 from core.types import Passage
 
 _LONGEST_NAME = 60
-_SHORTENED = "Where a passage says [see …], the text named stands in that earlier passage."
 _WORTH_SAYING = 60
 """Tokens that references must have saved before a sentence explains them: they speak for themselves."""
 
@@ -17,6 +17,7 @@ def annotation(
     moved: bool,
     sources: bool = True,
     n_saved_tokens: int = 0,
+    phrases: Phrases = ENGLISH,
 ) -> str:
     """Files of the passages, which of them stand further up, and their ranking if that is not their order.
 
@@ -32,26 +33,37 @@ def annotation(
         by_file.setdefault(file_name(passage.place.title), []).append(passage.block.label)
     lines = []
     if sources:
-        files = "; ".join(f"{', '.join(labels)} from {name}" for name, labels in by_file.items())
-        lines.append(f"Sources: {files}.")
+        files = (
+            phrases.of_file.format(labels=", ".join(labels), name=name) for name, labels in by_file.items()
+        )
+        lines.append(phrases.sources.format("; ".join(files)))
     if referenced:
-        labels = ", ".join(passage.block.label for passage in referenced)
-        lines.append(f"Given earlier in this conversation: {labels}.")
+        lines.append(phrases.earlier.format(", ".join(passage.block.label for passage in referenced)))
     if n_saved_tokens >= _WORTH_SAYING:
-        lines.append(_SHORTENED)
+        lines.append(phrases.shortened)
     if moved:
-        lines.append("Most relevant first: " + " > ".join(passage.block.label for passage in passages) + ".")
+        lines.append(_ranking(passages, phrases))
     return "\n".join(lines)
 
 
-def annotation_of_whole(scope: Sequence[Passage], found: Sequence[Passage], *, sources: bool = True) -> str:
+def _ranking(passages: Sequence[Passage], phrases: Phrases) -> str:
+    return phrases.ranking.format(" > ".join(passage.block.label for passage in passages))
+
+
+def annotation_of_whole(
+    scope: Sequence[Passage],
+    found: Sequence[Passage],
+    *,
+    sources: bool = True,
+    phrases: Phrases = ENGLISH,
+) -> str:
     """Files that stand there whole, and which of their passages match the question, best first."""
     names = list(dict.fromkeys(file_name(passage.place.title) for passage in scope))
     if not names:
         return ""
-    lines = [f"Sources: all of {'; '.join(names)}."] if sources else []
+    lines = [phrases.whole.format("; ".join(names))] if sources else []
     if found:
-        lines.append("Most relevant first: " + " > ".join(passage.block.label for passage in found) + ".")
+        lines.append(_ranking(found, phrases))
     return "\n".join(lines)
 
 

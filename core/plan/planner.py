@@ -9,6 +9,7 @@ from core.plan.align import align
 from core.plan.annotate import annotation, annotation_of_whole
 from core.plan.content import Surroundings, cached_next, deduplicate
 from core.plan.dedup import Form, split_held, whole
+from core.plan.phrases import ENGLISH, Phrases
 from core.plan.policy import within_time
 from core.plan.riders import Ridable, Ride, ride
 from core.types import Block, Context, Passage, Segment
@@ -61,6 +62,8 @@ class PlanRequest:
     room: int
     """Tokens that the new blocks may take."""
     rules: Rules = EVERYTHING
+    phrases: Phrases = ENGLISH
+    """Of the question's language."""
     waiting: tuple[frozenset[int], ...] = ()
     """Elements of the questions that are known to come next (a window)."""
     fresh_room: int | None = None
@@ -185,6 +188,7 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
             moved=rules.rank and (bool(riders) or not _rises(places)),
             sources=rules.sources,
             n_saved_tokens=n_saved,
+            phrases=request.phrases,
         ),
         match=order.match,
         n_left_out=len(found) - len(used) - len(over_time),
@@ -319,6 +323,7 @@ def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
             scope,
             found if request.rules.rank and not request.context.is_opening else (),
             sources=request.rules.sources,
+            phrases=request.phrases,
         ),
         match=NO_PATH,
         n_left_out=0,

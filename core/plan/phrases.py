@@ -1,0 +1,167 @@
+"""What annotations say, in the language of the question; English where that is not known.
+
+A model that is asked in German about German passages should find no English between them: small ones go on in
+whatever language stood last.
+"""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    sources: str
+    """``{}``: files with the labels of their passages."""
+    of_file: str
+    """``{labels}``, ``{name}``."""
+    whole: str
+    """``{}``: names of files."""
+    earlier: str
+    """``{}``: labels."""
+    ranking: str
+    """``{}``: labels."""
+    shortened: str
+
+
+ENGLISH = Phrases(
+    "Sources: {}.",
+    "{labels} from {name}",
+    "Sources: all of {}.",
+    "Given earlier in this conversation: {}.",
+    "Most relevant first: {}.",
+    "Where a passage says [see …], the text named stands in that earlier passage.",
+)
+_PHRASES = {
+    "en": ENGLISH,
+    "de": Phrases(
+        "Quellen: {}.",
+        "{labels} aus {name}",
+        "Quellen: vollständig {}.",
+        "Weiter oben in diesem Gespräch: {}.",
+        "Das Wichtigste zuerst: {}.",
+        "Wo ein Abschnitt [see …] sagt, steht der genannte Text in jenem früheren Abschnitt.",
+    ),
+    "fr": Phrases(
+        "Sources : {}.",
+        "{labels} de {name}",
+        "Sources : l'intégralité de {}.",
+        "Déjà donnés dans cette conversation : {}.",
+        "Du plus au moins pertinent : {}.",
+        "Là où un passage indique [see …], le texte nommé se trouve dans ce passage précédent.",
+    ),
+    "es": Phrases(
+        "Fuentes: {}.",
+        "{labels} de {name}",
+        "Fuentes: la totalidad de {}.",
+        "Ya dados en esta conversación: {}.",
+        "De más a menos relevante: {}.",
+        "Donde un pasaje dice [see …], el texto nombrado está en ese pasaje anterior.",
+    ),
+    "it": Phrases(
+        "Fonti: {}.",
+        "{labels} da {name}",
+        "Fonti: per intero {}.",
+        "Già dati in questa conversazione: {}.",
+        "Dal più al meno rilevante: {}.",
+        "Dove un passaggio dice [see …], il testo indicato si trova in quel passaggio precedente.",
+    ),
+    "pt": Phrases(
+        "Fontes: {}.",
+        "{labels} de {name}",
+        "Fontes: a totalidade de {}.",
+        "Já dados nesta conversa: {}.",
+        "Do mais ao menos relevante: {}.",
+        "Onde uma passagem diz [see …], o texto indicado está nessa passagem anterior.",
+    ),
+    "nl": Phrases(
+        "Bronnen: {}.",
+        "{labels} uit {name}",
+        "Bronnen: geheel {}.",
+        "Eerder in dit gesprek gegeven: {}.",
+        "Meest relevant eerst: {}.",
+        "Waar een passage [see …] zegt, staat de genoemde tekst in die eerdere passage.",
+    ),
+    "ru": Phrases(
+        "Источники: {}.",
+        "{labels} из {name}",
+        "Источники: полностью {}.",
+        "Уже приведены в этом разговоре: {}.",
+        "Сначала самые важные: {}.",
+        "Где в отрывке стоит [see …], названный текст находится в том более раннем отрывке.",
+    ),
+    "zh": Phrases(
+        "来源：{}。",
+        "{labels} 出自 {name}",
+        "来源：{} 全文。",
+        "本对话前面已给出：{}。",
+        "按相关性排序：{}。",
+        "段落中写有 [see …] 之处，所指文字见前面的那个段落。",
+    ),
+    "ja": Phrases(
+        "出典：{}。",
+        "{labels}（{name}）",
+        "出典：{} の全文。",
+        "この会話で既出：{}。",
+        "関連の高い順：{}。",
+        "[see …] とある箇所の文章は、前にあるその段落にあります。",
+    ),
+    "ko": Phrases(
+        "출처: {}.",
+        "{name}의 {labels}",
+        "출처: {} 전체.",
+        "이 대화에서 이미 제시됨: {}.",
+        "관련도 순: {}.",
+        "[see …]라고 된 곳의 글은 앞의 해당 단락에 있습니다.",
+    ),
+    "ar": Phrases(
+        "المصادر: {}.",
+        "{labels} من {name}",
+        "المصادر: كامل {}.",
+        "وردت سابقا في هذه المحادثة: {}.",
+        "الأكثر صلة أولا: {}.",
+        "حيث يرد [see …] في مقطع يوجد النص المذكور في ذلك المقطع السابق.",
+    ),
+}
+_SCRIPTS = (
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("ko", re.compile("[\uac00-\ud7af]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ar", re.compile("[\u0600-\u06ff]")),
+    ("ru", re.compile("[\u0400-\u04ff]")),
+)
+"""Kana before Han: Japanese has both."""
+_COMMON = {
+    "en": "the of and is are what which who how when where does do did was were can in to for with this that",
+    "de": "der die das und ist sind was welche welcher wer wie wann wo wird werden hat kann nicht ein eine "
+    "im den dem des zu für mit auf von",
+    "fr": "le la les des et est sont que quel quelle quels qui comment quand où peut pas un une du dans pour "
+    "avec sur au",
+    "es": "el la los las y es son qué cuál cuáles quién cómo cuándo dónde puede no un una del en para con "
+    "por al se",
+    "it": "il lo gli le e è sono che quale quali chi come quando dove può non un una del della di in per con "
+    "al si nel",
+    "pt": "o os as e é são que qual quais quem como quando onde pode não um uma do da dos em para com por ao "
+    "no na",
+    "nl": "de het een en is zijn wat welke wie hoe wanneer waar wordt worden heeft kan niet van in op voor "
+    "met te",
+}
+_WORDS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
+_WORD = re.compile(r"\w+")
+_SCRIPT_SHARE = 0.2
+"""Of the letters, so many of a script make a text one of its language: a name in it does not."""
+
+
+def phrases_for(question: str) -> Phrases:
+    return _PHRASES[language_of(question)]
+
+
+def language_of(text: str) -> str:
+    """ISO 639-1 code of a question's language, by script and its commonest words; ``en`` if nothing tells."""
+    letters = sum(map(str.isalpha, text))
+    for language, pattern in _SCRIPTS:
+        if letters and sum(1 for _ in pattern.finditer(text)) >= _SCRIPT_SHARE * letters:
+            return language
+    words = _WORD.findall(text.lower())
+    counts = {language: sum(word in common for word in words) for language, common in _WORDS.items()}
+    best = max(counts, key=lambda language: counts[language])
+    return best if counts[best] > counts["en"] else "en"
