@@ -199,7 +199,7 @@ class ChatController(QObject):
         self.passage_wanted.emit()
 
     def show_earlier(self, standing: Standing) -> None:
-        """Go to the turn that gave a passage's text, or to its document where that turn is not shown."""
+        """Go to the turn that gave a passage's text, and to its document where that turn does not show it."""
         self.turn_wanted.emit()
         if not self._page.show_turn(standing.turn_id, standing.spot.block_id):
             self.show_spot(standing.spot)

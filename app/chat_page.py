@@ -225,7 +225,7 @@ class ChatPage(QWidget):
         self.messages.append(turn)
 
     def show_turn(self, turn_id: int | None, block_id: str) -> bool:
-        """Scroll to where a turn gave a passage; False if that turn is not shown here."""
+        """Scroll to where a turn gave a passage; False if it is not to be seen there."""
         return turn_id is not None and self.messages.show_turn(turn_id, block_id)
 
     def refresh(self, turn: TurnState) -> None:

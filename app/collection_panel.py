@@ -205,7 +205,8 @@ class CollectionPanel(QFrame):
         self.as_found = Switch(
             theme,
             "As found",
-            "Passages stay in order of relevance and whole; questions then wait longer.",
+            "Passages stay in order of relevance and whole, unless it is kept warm; questions then wait "
+            "longer.",
         )
         for switch in (self.apart, self.on_disk, self.keep_warm, self.as_found):
             switch.toggled.connect(self._switch)

@@ -89,15 +89,15 @@ class MessageList(QAbstractScrollArea):
             view.tick()
 
     def show_turn(self, turn_id: int, block_id: str) -> bool:
-        """Scroll to a turn and put the focus on one of its passages; False if the turn is not here."""
+        """Scroll to a turn and put the focus on one of its passages; False if it is not to be seen there."""
         index = next((n for n, turn in enumerate(self._turns) if turn.turn_id == turn_id), None)
         if index is None:
             return False
         self._following = False
         self._scroll_to(index)
-        self._views[index].focus_passage(block_id)
+        is_there = self._views[index].focus_passage(block_id)
         self._scroll_to(index)  # more of its chips may show now
-        return True
+        return is_there
 
     def rebuild(self) -> None:
         """Make all widgets anew: other turns, or other fonts and colours."""

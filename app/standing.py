@@ -16,6 +16,11 @@ N_COLLAPSED = 6
 _ICONS = {Stands.EARLIER: "earlier", Stands.SHORTENED: "shortened", Stands.RIDING: "file"}
 
 
+def _shown(words: str) -> str:
+    """``words`` on a button: a file's ``&`` is no shortcut."""
+    return words.replace("&", "&&")
+
+
 class StandingLink(TextButton):
     """Leads to where a block's text stands: an earlier turn, the parts of other passages, its document."""
 
@@ -27,7 +32,7 @@ class StandingLink(TextButton):
     def __init__(
         self, theme: Theme, standing: Standing, words: str, *, kind: str, icon_name: str = ""
     ) -> None:
-        super().__init__(theme, words, kind=kind, icon_name=icon_name)
+        super().__init__(theme, _shown(words), kind=kind, icon_name=icon_name)
         self.standing = standing
         self._words = words
         sentence = standing_sentence(standing)
@@ -48,7 +53,8 @@ class StandingLink(TextButton):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         room = self.width() - self._beside_px()
-        self.setText(self.fontMetrics().elidedText(self._words, Qt.TextElideMode.ElideMiddle, max(0, room)))
+        words = self.fontMetrics().elidedText(self._words, Qt.TextElideMode.ElideMiddle, max(0, room))
+        self.setText(_shown(words))
 
     def _follow(self) -> None:
         standing = self.standing

@@ -121,9 +121,11 @@ class TurnView(QWidget):
         """What Tab visits, in reading order."""
         return [*self.sources.focus_chain(), self.answer, self.copy_button, self.inspect_button]
 
-    def focus_passage(self, block_id: str) -> None:
-        """Put the focus on a passage's chip, or on the answer where the passage has none."""
-        (self.sources.reveal(block_id) or self.answer).setFocus(Qt.FocusReason.OtherFocusReason)
+    def focus_passage(self, block_id: str) -> bool:
+        """Put the focus on a passage's chip, or on the answer where the passage has none: False."""
+        chip = self.sources.reveal(block_id)
+        (chip or self.answer).setFocus(Qt.FocusReason.OtherFocusReason)
+        return chip is not None
 
     def _show_progress(self) -> None:
         turn = self.turn

@@ -156,7 +156,7 @@ def counted(totals: SessionTotals, metrics: RequestMetrics) -> SessionTotals:
     return replace(
         totals,
         n_questions=totals.n_questions + 1,
-        n_prompt_tokens=totals.n_prompt_tokens + metrics.n_prompt_tokens,
-        n_cached_tokens=totals.n_cached_tokens + metrics.n_cached_tokens,
+        n_prompt_tokens=totals.n_prompt_tokens + metrics.n_needed_tokens,
+        n_cached_tokens=totals.n_cached_tokens + metrics.n_reused_tokens,
         saved_ms=totals.saved_ms + metrics.saved_ms,
     )

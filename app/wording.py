@@ -134,6 +134,8 @@ def speed(progress: PrefillProgress) -> str:
 def metric_rows(metrics: RequestMetrics) -> list[tuple[str, str]]:
     """The numbers of one question, with units, in the order of the work."""
     rate = f" at {metrics.prefill_tokens_per_s:,.0f} tokens/s" if metrics.prefill_tokens_per_s > 0 else ""
+    riders = f"{count(metrics.n_rider_tokens, 'token')} read before, not counted"
+    riding = [("Riding along", riders)] if metrics.n_rider_tokens else []
     return [
         ("Prompt", count(metrics.n_prompt_tokens, "token")),
         ("Live", count(metrics.n_live_tokens, "token")),
@@ -141,7 +143,8 @@ def metric_rows(metrics: RequestMetrics) -> list[tuple[str, str]]:
         ("From SSD", count(metrics.n_ssd_tokens, "token")),
         ("Prefilled", count(metrics.n_prefilled_tokens, "token")),
         ("Referenced", f"{count(metrics.n_deduplicated_tokens, 'token')} not repeated"),
-        ("Hit ratio", share(metrics.hit_ratio, metrics.n_cached_tokens, metrics.n_prompt_tokens)),
+        *riding,
+        ("Hit ratio", share(metrics.hit_ratio, metrics.n_reused_tokens, metrics.n_needed_tokens)),
         ("Retrieval", seconds(metrics.retrieve_ms / 1000)),
         ("Planning", seconds(metrics.plan_ms / 1000)),
         ("Restoring", seconds(metrics.restore_ms / 1000)),

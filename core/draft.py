@@ -41,7 +41,7 @@ class Draft:
     reasons: list[str] = field(default_factory=list)
     """Why the plan is as it is, a sentence each."""
     order_s: float = 0.0
-    """Seconds that ordering, de-duplication and annotation took, database and tokenizer not included."""
+    """Seconds that making the plan took: order, riders and their texts, references and their tokens."""
 
 
 def draft(bench: Workbench, question: Question, context: Context, waiting: Sequence[Context] = ()) -> Draft:
@@ -85,6 +85,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     by_content = rules.dedup and bench.dedup in ("content", "auto") and not as_found
     around = _surroundings(bench, branch) if by_content else None
     fresh = _fresh_room(bench, branch, root, ask)
+    ridable = _ridable(bench, question.scope, standing, place, fixed)
     order_s = 0.0
     while True:
         request = planning.PlanRequest(
@@ -97,7 +98,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             phrases=planning.phrases_for(question.text),
             waiting=next_ones,
             fresh_room=fresh,
-            ridable=_ridable(bench, question.scope, standing, place, room, fixed),
+            ridable=ridable,
             around=around,
         )
         started = time.perf_counter()
@@ -114,9 +115,6 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             added = (bench.writer.ask("", question.text),)
             break
         room -= over
-    if plan.riders:
-        ids = [*standing, *segments, *(block.id for block in plan.riders)]
-        place = bench.place_of(before, ids, question.scope)
     prompt = lay_out((*branch, *added), root)
     made = Draft(
         plan, branch, added, prompt, place, is_new_branch, notes=notes, reasons=reasons, order_s=order_s
@@ -170,28 +168,28 @@ def _plan(
 
 
 def _ridable(
-    bench: Workbench, scope: Scope, held: Collection[str], place: CachePlace, room: int, fixed: int
+    bench: Workbench, scope: Scope, held: Collection[str], place: CachePlace, fixed: int
 ) -> planning.Ridable:
-    """Blocks of the documents asked, if they are cached where this prompt is and do not stand in it yet.
+    """Blocks of the documents asked that may be where this prompt is kept and do not stand in it yet.
 
-    ``room``: tokens for new blocks; ``fixed``: tokens that stand before them. Some are left to the next turn,
-    unless the passages alone leave none.
+    ``fixed``: tokens that stand before the new blocks.
     """
 
-    def passages_of(ids: Sequence[str]) -> list[tuple[Passage, Segment]] | None:
-        if any(id_ in held for id_ in ids):
-            return None
-        touched = bench.touched(ids, scope)
-        if place.touching(touched).namespace != place.namespace or planning.as_found(touched):
-            return None
-        places, texts = bench.documents.places_of(ids, scope), bench.documents.texts(ids)
-        if any(id_ not in places or id_ not in texts for id_ in ids):
-            return None
-        passages = [Passage(Block(id_, texts[id_]), places[id_], 0.0, "", 0) for id_ in ids]
+    def passages_of(ids: Sequence[str]) -> list[tuple[Passage, Segment]]:
+        holding = bench.collections.holding(ids)
+        fit = [
+            id_
+            for id_ in ids
+            if id_ not in held
+            and place.touching(holding.get(id_, ())) == place
+            and not planning.as_found(holding.get(id_, ()))
+        ]
+        places, texts = bench.documents.places_of(fit, scope), bench.documents.texts(fit)
+        passages = [Passage(Block(id_, texts[id_]), places[id_], 0.0, "", 0) for id_ in fit if id_ in places]
         segments = bench.segments_of([passage.block for passage in passages])
         return [(passage, segments[passage.block.id]) for passage in passages]
 
-    return planning.Ridable(room, ride_room(bench) - fixed, passages_of)
+    return planning.Ridable(ride_room(bench) - fixed, passages_of)
 
 
 def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: int) -> int | None:
@@ -329,7 +327,9 @@ def _whole_draft(
         _ask(bench, plan, question),
     )
     prompt = lay_out((*base.branch, *added), root)
-    return Draft(plan, base.branch, added, prompt, place, base.is_new_branch, notes=list(base.notes))
+    return replace(
+        base, plan=plan, added=added, prompt=prompt, place=place, notes=list(base.notes), reasons=[]
+    )
 
 
 def _ask(bench: Workbench, plan: planning.Plan, question: Question) -> Segment:
@@ -350,7 +350,7 @@ def _cost(bench: Workbench, made: Draft) -> planning.Cost:
 
 def explain(bench: Workbench, made: Draft) -> list[str]:
     """What alignment found, a sentence each; nothing where it had nothing to choose."""
-    match, n_new = made.plan.match, len(made.plan.blocks)
+    match, n_new = made.plan.match, len(made.plan.blocks) - len(made.plan.riders)
     shortened = _explain_shortened(made)
     if not match.order:
         return shortened
@@ -363,8 +363,8 @@ def explain(bench: Workbench, made: Draft) -> list[str]:
     if match.runner_up:
         sentences.append(f"The next best path would have saved {count(match.runner_up, 'token')}.")
     if n_riding := len(made.plan.riders):
-        stay = "stays" if n_riding == 1 else "stay"
-        sentences.append(f"{count(n_riding, 'passage')} that earlier questions read {stay} between them.")
+        stay = "was read before and stays" if n_riding == 1 else "were read before and stay"
+        sentences.append(f"{count(n_riding, 'more passage')} {stay} between them.")
     if made.plan.moved:
         sentences.append("The passages were moved for it; their ranking stands behind them.")
     return sentences + shortened
@@ -374,7 +374,8 @@ def _explain_shortened(made: Draft) -> list[str]:
     plan = made.plan
     if not plan.n_shortened:
         return []
-    passages, saved = count(len(plan.blocks), "passage"), count(plan.n_shortened_tokens, "token")
+    passages = count(len(plan.blocks) - len(plan.riders), "passage")
+    saved = count(plan.n_shortened_tokens, "token")
     return [f"{passages}, {plan.n_shortened} shortened: {saved} less, since their text stands further up."]
 
 

@@ -1,4 +1,4 @@
-"""What is done while nobody waits: settle the last answer, warm up, keep documents warm.
+"""What is done while nobody waits: settle the last answer, read ahead, warm up, keep documents warm.
 
 Every function stops within a chunk when ``cancel`` is set (Cancelled) and keeps what it had finished.
 """
@@ -20,6 +20,8 @@ _PINNED_SHARE = 0.5
 """Of the RAM tier's budget, so much may be documents that are kept warm."""
 _READ_ON_BLOCKS = 32
 """At most so many blocks are read ahead after a question."""
+_AHEAD_SHARE = 0.2
+"""They take so much of the RAM tier's budget at most: what was asked for must not leave for them."""
 
 
 def warm_up(bench: Workbench, cancel: CancelFlag) -> None:
@@ -63,7 +65,8 @@ def read_on(
     documents were chosen: nobody knows what a question to a whole library is followed by. And not where
     passages are left as found: no later question would follow this path.
     """
-    if not bench.cache.keeps_snapshots or not (scope.document_ids or scope.collection_id is not None):
+    per_token = bench.cache.bytes_per_token
+    if not per_token or not (scope.document_ids or scope.collection_id is not None):
         return 0
     first = list(takewhile(lambda one: one.kind in (SegmentKind.HEAD, SegmentKind.BLOCK), segments))
     held = [segment.block_id for segment in first if segment.block_id]
@@ -72,7 +75,7 @@ def read_on(
     if place.touching(touched) != place or any(info.as_found for info in touched):
         return 0
     tokens = bench.segments_of(near)
-    room = ride_room(bench) - n_tokens(*first)
+    room = min(ride_room(bench) - n_tokens(*first), int(_AHEAD_SHARE * bench.ram_budget / per_token))
     ahead = []
     for block in near:
         room -= len(tokens[block.id].tokens)
@@ -84,7 +87,7 @@ def read_on(
     prompt = lay_out([*first, *ahead], bench.root_of(place.namespace))
     n_before = sum(len(chunk.tokens) for chunk in prompt.chunks[: len(bench.cache.locate(prompt))])
     if n_before < prompt.n_tokens:
-        _read(bench, prompt, place, cancel)
+        _read(bench, prompt, place, cancel, ahead=True)
         while bench.cache.tend():
             if cancel.is_set():
                 raise Cancelled
@@ -194,7 +197,9 @@ def _read_whole(bench: Workbench, scope: Scope) -> _Whole | None:
     return _Whole(title, prompt, place)
 
 
-def _read(bench: Workbench, prompt: Prompt, place: CachePlace, cancel: CancelFlag) -> None:
+def _read(
+    bench: Workbench, prompt: Prompt, place: CachePlace, cancel: CancelFlag, *, ahead: bool = False
+) -> None:
     limit = n_on_disk(bench, prompt, place)
-    for _step in bench.cache.prefill(prompt, cancel, logits=False, n_on_disk=limit):
+    for _step in bench.cache.prefill(prompt, cancel, logits=False, ahead=ahead, n_on_disk=limit):
         pass

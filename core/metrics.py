@@ -22,7 +22,7 @@ def seconds(value_s: float) -> str:
 
 def cost_sentence(metrics: RequestMetrics) -> str:
     """One line under an answer: what was reused and what that saved."""
-    n_prompt, n_cached = metrics.n_prompt_tokens, metrics.n_cached_tokens
+    n_prompt, n_cached = metrics.n_needed_tokens, metrics.n_reused_tokens
     took_s = (metrics.prefill_ms + metrics.restore_ms) / 1000
     if n_prompt == 0:
         return ""

@@ -155,12 +155,21 @@ class _Reading:
         n_live = sum(tier is Tier.LIVE for tier in located)
         self._views[:n_live] = [replace(view, tier=Tier.LIVE) for view in views[:n_live]]
         self._seconds = dict.fromkeys((Tier.RAM, Tier.SSD, Tier.PREFILLED), 0.0)
-        self._saved_s = bench.cache.live_cost(n_live)
+        riders = {block.id for block in made.plan.riders}
+        first = len(made.branch)
+        self._riding = {
+            index
+            for index, chunk in enumerate(made.prompt.chunks)
+            if riders and chunk.segment >= first and made.prompt.segments[chunk.segment].block_id in riders
+        }
+        self._saved_s = sum(
+            cost for index, cost in enumerate(bench.cache.live_costs(n_live)) if index not in self._riding
+        )
 
     def add(self, step: PrefillStep) -> None:
         self._views[step.chunk] = replace(self._views[step.chunk], tier=step.tier)
         self._seconds[step.tier] += step.seconds
-        self._saved_s += step.saved_s
+        self._saved_s += 0.0 if step.chunk in self._riding else step.saved_s
         if step.tier is Tier.PREFILLED:
             self._expected_cached = self._count(Tier.LIVE, Tier.RAM, Tier.SSD)
 
@@ -182,13 +191,16 @@ class _Reading:
         """Counts and times of the whole prompt, once every chunk is live."""
         progress = self.progress()
         restore_s = self._seconds[Tier.RAM] + self._seconds[Tier.SSD]
+        cached = (Tier.LIVE, Tier.RAM, Tier.SSD)
+        n_riding = sum(self._views[i].n_tokens for i in self._riding if self._views[i].tier in cached)
         return RequestMetrics(
             n_prompt_tokens=progress.n_prompt_tokens,
+            n_rider_tokens=n_riding,
             n_live_tokens=self._count(Tier.LIVE),
             n_ram_tokens=self._count(Tier.RAM),
             n_ssd_tokens=self._count(Tier.SSD),
             n_prefilled_tokens=progress.n_prefilled_tokens,
-            hit_ratio=self._count(Tier.LIVE, Tier.RAM, Tier.SSD) / progress.n_prompt_tokens,
+            hit_ratio=(self._count(*cached) - n_riding) / (progress.n_prompt_tokens - n_riding),
             restore_ms=restore_s * 1000,
             prefill_ms=progress.prefill_s * 1000,
             prefill_tokens_per_s=progress.tokens_per_s,

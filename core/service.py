@@ -224,7 +224,7 @@ class Service:
             segments, _ = branch_of(bench, conversation_id)
             place = bench.conversations.cache_place(conversation_id)
             if n_read := read_on(bench, segments, place, scope, cancel):
-                said = f"Read on in the documents that were asked: {count(n_read, 'token')}."
+                said = f"Read ahead in the documents you asked about: {count(n_read, 'token')}."
                 self._emit(IdleWorkDone((said,)))
                 self._tell_cache_state()
 

@@ -4,7 +4,7 @@ A plan names some passages instead of repeating them, shortens others, and lets 
 nobody asked for. Each of them is told with what is needed to open its text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from core.plan import Form, Plan
 from core.types import Place, Scope, Spot, Standing, Stands
@@ -23,7 +23,7 @@ def standings(bench: Workbench, conversation_id: int | None, plan: Plan) -> tupl
     sources = {reference.source for form in shortened for reference in form.references} - places.keys()
     if sources:  # blocks of earlier turns, that may lie outside what this question is about
         found = bench.documents.places_of(sorted(sources), Scope())
-        places |= {block_id: them[0] for block_id, them in found.items()}
+        places |= {block_id: place for block_id, them in found.items() if (place := _open_one(bench, them))}
     given = (
         bench.conversations.given(conversation_id) if plan.references and conversation_id is not None else {}
     )
@@ -40,6 +40,16 @@ def standings(bench: Workbench, conversation_id: int | None, plan: Plan) -> tupl
         ),
         *(Standing(Stands.RIDING, _spot(block.id, places[block.id])) for block in plan.riders),
     )
+
+
+def _open_one(bench: Workbench, places: Sequence[Place]) -> Place | None:
+    """The first of a block's places, where there is a choice none of a document that is kept apart."""
+    if len(places) == 1:
+        return places[0]
+    for place in places:
+        if not any(info.apart for info in bench.collections.asked(Scope(frozenset({place.document_id})))):
+            return place
+    return None
 
 
 def _spot(block_id: str, place: Place, quote: str = "") -> Spot:

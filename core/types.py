@@ -101,7 +101,7 @@ class CollectionInfo:
     keep_warm: bool = False
     """Its documents are read whole, once, and kept, where that fits."""
     as_found: bool = False
-    """Its passages are never moved, shortened or accompanied, whatever reading them costs."""
+    """Its passages are not moved, shortened or accompanied, whatever that costs; kept warm goes before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,9 +370,12 @@ class RequestMetrics:
     n_prefilled_tokens: int = 0
     n_deduplicated_tokens: int = 0
     """Prompt tokens that a reference made unnecessary."""
+    n_rider_tokens: int = 0
+    """Of the cached ones: blocks that nobody asked for. They saved nothing: without them the prompt would
+    have been shorter."""
     n_answer_tokens: int = 0
     hit_ratio: float = 0.0
-    """Cached prompt tokens / prompt tokens."""
+    """Reused prompt tokens / prompt tokens, riders left out of both."""
     retrieve_ms: float = 0.0
     plan_ms: float = 0.0
     restore_ms: float = 0.0
@@ -393,6 +396,15 @@ class RequestMetrics:
     @property
     def n_cached_tokens(self) -> int:
         return self.n_live_tokens + self.n_ram_tokens + self.n_ssd_tokens
+
+    @property
+    def n_reused_tokens(self) -> int:
+        """Cached ones that the question needed."""
+        return self.n_cached_tokens - self.n_rider_tokens
+
+    @property
+    def n_needed_tokens(self) -> int:
+        return self.n_prompt_tokens - self.n_rider_tokens
 
 
 # --- questions and answers ---------------------------------------------------------------------------

@@ -84,6 +84,7 @@ class PrefixCache:
         self._pinned: frozenset[bytes] = frozenset()
         self._n_decoded = 0
         self._n_requests = 0
+        self._is_ahead = False
         self._bytes_per_token = 0.0
         memory.clear()
         self.root = self.add_root(root)
@@ -119,6 +120,11 @@ class PrefixCache:
     def eviction(self) -> LeafQueue:
         """What decides who leaves RAM: it learns."""
         return self._ram.queue
+
+    @property
+    def bytes_per_token(self) -> float:
+        """Of the last snapshot; 0 until there was one."""
+        return self._bytes_per_token
 
     @property
     def keeps_snapshots(self) -> bool:
@@ -206,11 +212,18 @@ class PrefixCache:
     # --- making a prompt live ----------------------------------------------------------------------------
 
     def prefill(
-        self, prompt: Prompt, cancel: CancelFlag, *, logits: bool = True, n_on_disk: int = sys.maxsize
+        self,
+        prompt: Prompt,
+        cancel: CancelFlag,
+        *,
+        logits: bool = True,
+        ahead: bool = False,
+        n_on_disk: int = sys.maxsize,
     ) -> Iterator[PrefillStep]:
         """Make ``prompt`` live, chunk by chunk: keep what is, restore what was saved, compute the rest.
 
-        ``n_on_disk``: only so many leading segments may be written to SSD from now on.
+        ``n_on_disk``: only so many leading segments may be written to SSD from now on. ``ahead``: nobody
+        asked for it; what is computed here goes to SSD only once a prompt uses it.
 
         With ``logits`` the last chunk is always computed, whole: its logits are those a cold run gives
         (recomputing one token of it gives others). Raises Cancelled with finished chunks kept, EngineError
@@ -220,6 +233,7 @@ class PrefixCache:
         if not chunks or prompt.n_tokens > self._memory.n_ctx:
             raise BugError("A prompt does not fit the model context.", details=f"{prompt.n_tokens} tokens")
         self._n_requests += 1
+        self._is_ahead = ahead
         self._ram.next_request()
         self._follow_ssd()
         if self._ssd is not None:
@@ -252,9 +266,9 @@ class PrefixCache:
             else:
                 yield PrefillStep(index, tier, self._clock() - started, self._cost_of(self._live[-1]))
 
-    def live_cost(self, n_chunks: int) -> float:
-        """Seconds that the first ``n_chunks`` live chunks would have cost to compute."""
-        return sum(self._cost_of(node) for node in self._live[:n_chunks])
+    def live_costs(self, n_chunks: int) -> list[float]:
+        """Seconds that each of the first ``n_chunks`` live chunks would have cost to compute."""
+        return [self._cost_of(node) for node in self._live[:n_chunks]]
 
     def _cost_of(self, node: Node) -> float:
         return node.prefill_s or node.n_tokens * (self.rates.prefill_token_s.value or 0.0)
@@ -285,7 +299,10 @@ class PrefixCache:
         self._call(partial(self._memory.prefill, chunk.tokens, chunk.start, cancel))
         seconds = self._clock() - started
         self.rates.prefill_token_s.learn(seconds, len(chunk.tokens))
-        node = self._tree.get(chunk.key) or self._tree.add_chunk(chunk, prompt.segments[chunk.segment])
+        node = self._tree.get(chunk.key)
+        if node is None:
+            node = self._tree.add_chunk(chunk, prompt.segments[chunk.segment])
+            node.ahead = self._is_ahead
         node.prefill_s = seconds
         node.off_disk |= off_disk
         self._append(node)
@@ -355,6 +372,7 @@ class PrefixCache:
         self._use(node)
 
     def _use(self, node: Node) -> None:
+        node.ahead = node.ahead and self._is_ahead
         if node.used_at != self._n_requests:
             node.used_at = self._n_requests
             node.n_uses += 1
@@ -448,7 +466,7 @@ class PrefixCache:
         """Queue the snapshots of a path for the SSD, parents first, as far as they are without gaps."""
         for node in nodes:
             if not node.on_ssd:
-                if node.ram is None or node.off_disk:
+                if node.ram is None or node.off_disk or node.ahead:
                     return
                 self._submit_one(node, node.ram)
 

@@ -37,6 +37,8 @@ class Node:
     """Its parent is not the parent of its slot, since it came into RAM later or not at all."""
     is_held: bool = False
     """Pinned in the queue."""
+    ahead: bool = False
+    """Read ahead of any question and not used by one yet: not worth the SSD."""
     off_disk: bool = False
     """Never written to SSD, nor is what follows it."""
     live: bool = False

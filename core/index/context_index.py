@@ -5,7 +5,7 @@ dense integers here, at the edge; nodes and their keys stand in flat arrays, and
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -166,12 +166,19 @@ class ContextIndex:
         return PathMatch(tuple(index for index in best.tolist() if index >= 0), n_tokens, weight, runner_up)
 
     def best_company(
-        self, after: bytes, elements: Sequence[int], *, most_foreign: int, price: float
+        self,
+        after: bytes,
+        elements: Sequence[int],
+        *,
+        most_foreign: int,
+        price: float,
+        without: Collection[int] = (),
     ) -> Company:
         """Of all cached paths of blocks below ``after``, the one that is worth most for ``elements``.
 
         ``elements``: as for ``best_path``. Worth: the weight of those on the path, less ``price`` for each
-        token of other blocks; of these there may be ``most_foreign``. Bounded by ``kernels.MAX_TWINS``.
+        token of other blocks; of these there may be ``most_foreign``, none of them an element of ``without``.
+        Bounded by ``kernels.MAX_TWINS``.
         """
         start = self._find(after)
         if start < 0:
@@ -179,6 +186,9 @@ class ContextIndex:
         salt = self._salt(start)
         dense = [self._dense.get(element ^ salt, -1) for element in elements]
         found = np.empty(2, np.int64)
+        known = (self._dense.get(element ^ salt) for element in without)
+        barred = [number for number in known if number is not None and self._is_block[number]]
+        self._is_block[barred] = False
         node = kernels.best_company(
             self._nodes,
             self._twins,
@@ -191,6 +201,7 @@ class ContextIndex:
             price,
             found,
         )
+        self._is_block[barred] = True
         path: list[int] = []
         while node >= 0 and node != start:
             path.append(int(self._nodes[node, kernels.ELEMENT]))

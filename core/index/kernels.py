@@ -358,10 +358,12 @@ def best_company(
 
     ``elements`` int32 ``(k,)``: those asked for; −1 for one that no node holds. ``wanted`` int32
     ``(n_elements,)`` is scratch, all 0 before and after. What a path is worth: the weight of what is asked
-    for on it, less ``price`` for each token of other blocks, of which there may be ``most_foreign``. Anything
+    for on it, less what loading the others takes, and less ``price`` for each token of these, of which there
+    may be ``most_foreign``. Anything
     on it that is no block (``is_block``) rules it out. Looked for upwards from the ``MAX_TWINS`` latest nodes
     of each element, so a path ends with one that is asked for. Returns the node at its end, or −1; ``found``
-    int64 ``(2,)`` receives its weight and its foreign tokens. Of equal ones the first found wins.
+    int64 ``(2,)`` receives its weight, loading taken off, and its foreign tokens. Of equal ones the first
+    found wins.
     """
     for index in range(elements.shape[0]):
         if elements[index] >= 0:
@@ -388,6 +390,7 @@ def best_company(
                     weight += nodes[node, WEIGHT]
                 elif is_block[element]:
                     foreign += nodes[node, TOKENS]
+                    weight -= max(0, nodes[node, TOKENS] - nodes[node, WEIGHT])
                     if foreign > most_foreign:
                         break
                 else:

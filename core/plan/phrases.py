@@ -131,7 +131,8 @@ _SCRIPTS = (
 )
 """Kana before Han: Japanese has both."""
 _COMMON = {
-    "en": "the of and is are what which who how when where does do did was were can in to for with this that",
+    "en": "the of and is are what which who how when where why does do did was were can in to for with this "
+    "that a an as on at by from per no or be it its not has have all me my explain list compare summarize",
     "de": "der die das und ist sind was welche welcher wer wie wann wo wird werden hat kann nicht ein eine "
     "im den dem des zu für mit auf von",
     "fr": "le la les des et est sont que quel quelle quels qui comment quand où peut pas un une du dans pour "
@@ -146,6 +147,17 @@ _COMMON = {
     "met te",
 }
 _WORDS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
+_TELLING = {
+    language: frozenset(
+        word
+        for word in words
+        if len(word) >= 4 and not any(word in other for name, other in _WORDS.items() if name != language)
+    )
+    for language, words in _WORDS.items()
+}
+"""Words that no other of these languages has, long enough to be no name or abbreviation."""
+_OTHERS = re.compile("[іїєґ\u067e\u0686\u0698\u06a9\u06af\u06cc]")
+"""Letters of Ukrainian, Persian and Urdu, which share a script with another language here."""
 _WORD = re.compile(r"\w+")
 _SCRIPT_SHARE = 0.2
 """Of the letters, so many of a script make a text one of its language: a name in it does not."""
@@ -156,12 +168,15 @@ def phrases_for(question: str) -> Phrases:
 
 
 def language_of(text: str) -> str:
-    """ISO 639-1 code of a question's language, by script and its commonest words; ``en`` if nothing tells."""
+    """ISO 639-1 code of a question's language, by script and its commonest words; ``en`` if none is sure."""
     letters = sum(map(str.isalpha, text))
+    if _OTHERS.search(text.lower()):
+        return "en"
     for language, pattern in _SCRIPTS:
         if letters and sum(1 for _ in pattern.finditer(text)) >= _SCRIPT_SHARE * letters:
             return language
     words = _WORD.findall(text.lower())
     counts = {language: sum(word in common for word in words) for language, common in _WORDS.items()}
     best = max(counts, key=lambda language: counts[language])
-    return best if counts[best] > counts["en"] else "en"
+    is_sure = counts[best] > 1 or any(word in _TELLING[best] for word in words)
+    return best if is_sure and counts[best] > counts["en"] else "en"

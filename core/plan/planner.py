@@ -196,7 +196,7 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references) + n_saved,
         n_shortened=n_shortened,
         n_shortened_tokens=n_saved,
-        moved=bool(riders) or not _rises(new_places),
+        moved=not _rises(new_places),
         considered=considered,
         is_whole=False,
         quotable=(*used, *riders),
@@ -259,6 +259,7 @@ def _cached_path(
         index,
         request.ridable,
         names=considered.names,
+        room=request.room,
         beat=match.weight,
     )
     if riding is None:
@@ -266,7 +267,8 @@ def _cached_path(
     places = {name: i for i, name in enumerate(considered.names)}
     path = [places[name] for id_ in riding.block_ids if (name := int(id_, 16)) in places]
     n_tokens = sum(considered.lengths[i] for i in path)
-    return PathMatch(tuple(path), n_tokens, riding.weight, match.weight), riding
+    begins = match.order == tuple(path[: len(match.order)])
+    return PathMatch(tuple(path), n_tokens, riding.weight, 0 if begins else match.weight), riding
 
 
 def _over_time(

@@ -14,20 +14,21 @@ from core.index import ContextIndex
 from core.types import Passage, Segment
 
 _PRICE = 0.3
-"""Tokens of prefill that one rider's token must spare. Attention over it costs the rest of the prompt less:
-about a tenth (``core/bench/README.md``); the remainder is for the text that was not asked for."""
+"""Tokens of prefill that one rider's token must spare: mostly for attention over it, by what is computed
+behind it and by the answer (``core/bench/README.md``), and some for a text that nobody asked for."""
+_TRIES = 3
+"""Paths that are looked at where the best ones hold what may not ride."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ridable:
     """What may ride along with a question, and how to get at it."""
 
-    room: int
-    """Tokens of all blocks together, riders included, that the model context has."""
     kept_room: int
-    """The same with something left for the next turn: looked at where the blocks asked for keep to it."""
-    passages_of: Callable[[Sequence[str]], Sequence[tuple[Passage, Segment]] | None]
-    """The passages of blocks by id, with their whole segments; None unless all of them may be shown."""
+    """Tokens of all blocks together, so that something is left for the next turn: looked at where the blocks
+    asked for keep to it."""
+    passages_of: Callable[[Sequence[str]], Sequence[tuple[Passage, Segment]]]
+    """The passages of blocks by id, with their whole segments; those that may not be shown are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Ride:
     segments: Mapping[str, Segment]
     """Of the riders, by block id."""
     weight: int
-    """What the blocks asked for save."""
+    """What the blocks asked for save, less what loading the riders takes."""
 
 
 def ride(
@@ -52,33 +53,36 @@ def ride(
     ridable: Ridable,
     *,
     names: Sequence[int],
+    room: int,
     beat: int,
 ) -> Ride | None:
     """The best cached path with riders if it is worth more than ``beat``, the one without; else None.
 
     ``elements``, ``lengths`` (tokens), ``names`` (ids as integers): of the blocks asked for, which will all
-    stand in the prompt.
+    stand in the prompt. ``room``: tokens for all blocks.
     """
     wanted = sum(lengths)
-    room = min(ridable.room, ridable.kept_room) if wanted <= ridable.kept_room else ridable.room
-    most = room - wanted
-    if most <= 0:
-        return None
-    found = index.best_company(after, elements, most_foreign=most, price=_PRICE)
-    if not found.n_foreign_tokens or found.weight - _PRICE * found.n_foreign_tokens <= beat:
-        return None
+    if wanted <= ridable.kept_room:
+        room = min(room, ridable.kept_room)
     asked = dict(zip(names, elements, strict=True))
-    known = ridable.passages_of([id_ for id_ in found.block_ids if int(id_, 16) not in asked])
-    if known is None:
-        return None
-    whole = asked | {int(passage.block.id, 16): segment.element for passage, segment in known}
-    if any(
-        whole[int(id_, 16)] != element for id_, element in zip(found.block_ids, found.elements, strict=True)
-    ):
-        return None  # one of them is cached there in a shorter form
-    return Ride(
-        found.block_ids,
-        tuple(passage for passage, _ in known),
-        {passage.block.id: segment for passage, segment in known},
-        found.weight,
-    )
+    refused: set[int] = set()
+    for _ in range(_TRIES):
+        if room <= wanted:
+            return None
+        found = index.best_company(after, elements, most_foreign=room - wanted, price=_PRICE, without=refused)
+        if not found.n_foreign_tokens or found.weight - _PRICE * found.n_foreign_tokens <= beat:
+            return None
+        known = ridable.passages_of([id_ for id_ in found.block_ids if int(id_, 16) not in asked])
+        whole = asked | {int(passage.block.id, 16): segment.element for passage, segment in known}
+        path = zip(found.block_ids, found.elements, strict=True)
+        # One that may not be shown, or that is cached there in a shorter form.
+        wrong = {element for id_, element in path if whole.get(int(id_, 16)) != element}
+        if not wrong:
+            return Ride(
+                found.block_ids,
+                tuple(passage for passage, _ in known),
+                {passage.block.id: segment for passage, segment in known},
+                found.weight,
+            )
+        refused |= wrong
+    return None

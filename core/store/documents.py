@@ -287,28 +287,26 @@ class DocumentStore:
     def near(self, block_ids: Collection[str], scope: Scope, most: int) -> list[Block]:
         """Up to ``most`` other blocks of the documents in ``scope`` that hold these, the nearest first."""
         inside, parameters = documents_in(scope)
-        rows = self._db.rows_in(
-            "SELECT places.document_id, places.ordinal FROM places JOIN blocks ON blocks.rowid = places.block"
+        held = self._db.rows_in(
+            "SELECT DISTINCT places.document_id, places.ordinal FROM places"
+            " JOIN blocks ON blocks.rowid = places.block"
             f" WHERE {f'places.document_id {inside} AND' if inside else ''} blocks.id IN (?*)",
             list(block_ids),
             parameters,
         )
-        held: dict[int, list[int]] = {}
-        for document_id, ordinal in rows:
-            held.setdefault(document_id, []).append(ordinal)
-        found: list[tuple[int, int, int, str, str]] = []
-        for document_id, ordinals in held.items():
+        found: dict[str, tuple[int, int, int]] = {}
+        for document_id, ordinal in held:
             around = self._db.rows(
-                "SELECT places.ordinal, blocks.id, blocks.text FROM places"
-                " JOIN blocks ON blocks.rowid = places.block"
+                "SELECT blocks.id, places.ordinal FROM places JOIN blocks ON blocks.rowid = places.block"
                 " WHERE places.document_id = ? AND places.ordinal BETWEEN ? AND ?",
-                [document_id, min(ordinals) - most, max(ordinals) + most],
+                [document_id, ordinal - most, ordinal + most],
             )
-            for ordinal, id_, text in around:
-                if id_ not in block_ids:
-                    distance = min(abs(ordinal - other) for other in ordinals)
-                    found.append((distance, document_id, ordinal, id_, text))
-        return list(dict.fromkeys(Block(id_, text) for *_, id_, text in sorted(found)))[:most]
+            for id_, other in around:
+                place = (abs(other - ordinal), document_id, other)
+                found[id_] = min(found.get(id_, place), place)
+        nearest = sorted(found.keys() - set(block_ids), key=found.__getitem__)[:most]
+        texts = self.texts(nearest)
+        return [Block(id_, texts[id_]) for id_ in nearest]
 
     def keep_warm(self, document_id: int, *, wanted: bool) -> None:
         """Note whether the user wants a document read whole and kept."""

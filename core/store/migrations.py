@@ -260,6 +260,17 @@ def m006_as_found(db: Any) -> None:
         db.conn.execute(statement)
 
 
+_M007 = (
+    # Cached tokens that nobody asked for are no gain.
+    "ALTER TABLE requests ADD COLUMN n_rider_tokens INTEGER NOT NULL DEFAULT 0",
+)
+
+
+def m007_riders(db: Any) -> None:
+    for statement in _M007:
+        db.conn.execute(statement)
+
+
 _ALL: tuple[Callable[[Any], None], ...] = (
     m001_first_schema,
     m002_collections,
@@ -267,6 +278,7 @@ _ALL: tuple[Callable[[Any], None], ...] = (
     m004_watched_folders,
     m005_meaning,
     m006_as_found,
+    m007_riders,
 )
 
 NAMES = tuple(migration.__name__ for migration in _ALL)

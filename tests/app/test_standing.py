@@ -89,6 +89,7 @@ def test_a_turn_without_the_passage_is_shown_all_the_same(window):
     window.window.controller.show_earlier(Standing(Stands.EARLIER, Spot("ab", 4, "ridden.pdf", 1), 3))
     view = window.window.chat.messages.view_of(window.window.chat._turns[2])
     assert window.window.focusWidget() is view.answer
+    assert window.service.named("request_passage") == [[4, "ab", ""]], "its text is in its document"
 
 
 def test_shortened_opens_the_text_that_is_left_out(window, qtbot, passages):

@@ -1,5 +1,7 @@
 """What bounds a run, in words: figures that the harness is known to give, and what follows from them."""
 
+from collections.abc import Mapping
+
 from core.bench.report import units
 from core.bench.report.figures import Result, number
 
@@ -37,7 +39,15 @@ def order_rows(result: Result) -> list[tuple[str, str]]:
 
 
 def annotation_rows(result: Result) -> list[tuple[str, str]]:
-    return [_named(name, value) for name, value in result.annotations]
+    """A kind of annotation each: what it changes in the log-likelihood of known answers."""
+    kinds = result.annotations.get("kinds")
+    rows = []
+    for name, kind in kinds.items() if isinstance(kinds, Mapping) else ():
+        if isinstance(kind, Mapping):
+            change, low, high = (number(kind.get(key)) for key in ("difference", "low", "high"))
+            range_ = units.interval(low, high, signed=True)
+            rows.append((f"Annotation: {name}", f"{units.nats(change)} nats a token against none ({range_})"))
+    return rows
 
 
 def _named(name: str, value: object) -> tuple[str, str]:

@@ -55,6 +55,7 @@ FIGURES: tuple[tuple[str, tuple[_Column, ...]], ...] = (
             ("prompt tokens before dedup", lambda policy: units.count(policy.prompt_tokens_before_dedup)),
             ("prompt tokens", lambda policy: units.count(policy.prompt_tokens)),
             ("annotation tokens", lambda policy: units.count(policy.annotation_tokens)),
+            ("tokens riding along", lambda policy: units.count(policy.rider_tokens)),
             ("index", lambda policy: units.size(policy.index_bytes)),
             ("RAM", lambda policy: units.size(policy.ram_bytes)),
             ("SSD", lambda policy: units.size(policy.ssd_bytes)),

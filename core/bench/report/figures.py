@@ -44,6 +44,7 @@ class Policy:
     prompt_tokens: float | None
     prompt_tokens_before_dedup: float | None
     annotation_tokens: float | None
+    rider_tokens: float | None
     plan_ms: Spread
     gold_logprob_per_token: float | None
     f1: float | None
@@ -94,7 +95,7 @@ class Result:
     pairs: tuple[Pair, ...]
     bounds: tuple[tuple[str, Any], ...]
     order_sensitivity: tuple[tuple[str, Any], ...]
-    annotations: tuple[tuple[str, Any], ...]
+    annotations: Mapping[str, Any]
     notes: tuple[str, ...]
     peers_missing: tuple[str, ...]
 
@@ -163,7 +164,7 @@ def read(result: Mapping[str, Any]) -> Result:
         ),
         bounds=tuple(_flat(result.get("bounds"))),
         order_sensitivity=tuple(_flat(result.get("order_sensitivity"), "order_sensitivity")),
-        annotations=tuple(_flat(result.get("annotations"), "annotations")),
+        annotations=_mapping(result.get("annotations")),
         notes=(*_texts(result.get("note")), *_texts(result.get("notes"))),
         peers_missing=_texts(result.get("not_found")),
     )
@@ -211,6 +212,7 @@ def _policy(name: str, one: Mapping[str, Any]) -> Policy:
         prompt_tokens=number(one.get("prompt_tokens")),
         prompt_tokens_before_dedup=number(one.get("prompt_tokens_before_dedup")),
         annotation_tokens=_mean(one.get("annotation_tokens")),
+        rider_tokens=_mean(one.get("rider_tokens")),
         plan_ms=_spread(one.get("plan_ms")),
         gold_logprob_per_token=number(one.get("gold_logprob_per_token")),
         f1=number(one.get("f1")),

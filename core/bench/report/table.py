@@ -114,11 +114,11 @@ def _targets(result: Result) -> list[str]:
 
 
 def _bounds(result: Result) -> list[str]:
-    found = [*rows(result), *order_rows(result), *annotation_rows(result)]
-    if not found:
-        return []
+    found = [*rows(result), *order_rows(result)]
     lines = [f"  {_cut(label, 81):<82} {text}" for label, text in found]
-    return ["Bounds", *(_cut(line) for line in lines)]
+    said = [f"  {_cut(label, 40):<41} {text}" for label, text in annotation_rows(result)]
+    parts = (["Bounds", *lines] if lines else []) + (["Annotations", *said] if said else [])
+    return [_cut(line) for line in parts]
 
 
 def _seconds(value: float | None) -> str:

@@ -13,6 +13,11 @@ def headline(result: Result) -> str:
     pair = result.headline_pair()
     if pair is None or pair.ratio is None:
         return "This run holds no comparison of reading times."
+    if result.counted:
+        return (
+            f"Counted, not timed: {in_a_sentence(pair.policy)} computes {units.ratio(pair.ratio)} of the "
+            f"prompt tokens that {in_a_sentence(pair.baseline)} computes."
+        )
     return f"{_speed(result, pair)} {_answers(result.quality_pair(pair.policy))}"
 
 
@@ -21,6 +26,8 @@ def interval_note(result: Result) -> str:
     pair = result.headline_pair()
     if pair is None or pair.ratio is None:
         return ""
+    if result.counted:
+        return "Nothing was computed: seconds are those tokens at one measured rate, restoring left out."
     n = "" if result.questions is None else f" over {result.questions:,} questions"
     if pair.low is None or pair.high is None:
         return (
@@ -216,6 +223,8 @@ def _cost(policy: Policy) -> tuple[str, str, str] | None:
             costs.append(f"{units.size(n_bytes)} {words}")
     if policy.annotation_tokens:
         costs.append(f"{units.count(policy.annotation_tokens)} tokens of annotation a question")
+    if policy.rider_tokens:
+        costs.append(f"{units.count(policy.rider_tokens)} tokens a question that were not asked for, cached")
     return ("Cost", costs[0].split(" planning")[0], "; ".join(_rest(costs))) if costs else None
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from core.bench.run.quality import assess
 from core.bench.run.questions import Asked
+from core.bench.run.sensitivity import blocks_of, comparable, read, writer_for
 from core.bench.run.statistics import difference
-from core.engine.chat_format import chat_format
 from core.engine.probe import ProbingEngine
-from core.engine.protocol import CancelFlag
 from core.plan.annotate import annotation
-from core.prompt import PromptWriter, lay_out
+from core.plan.phrases import phrases_for
+from core.prompt import lay_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,22 @@ _KINDS = {
 def measure(engine: ProbingEngine, questions: Sequence[Asked], n: int) -> dict[str, Any] | None:
     """Log-likelihood of the known answer by kind of annotation, the least relevant passage standing first.
 
-    Of the first ``n`` questions that count and have an answer and more than one passage; None without any.
+    Of the first ``n`` questions that count and have an answer and more than one passage; None without any, or
+    where the model cannot be cut.
     In nats a token; ``difference`` is against "none", with its 95 % interval. Empties the memory.
     """
-    chat = chat_format(engine.chat_template, engine.token_text("bos"), engine.token_text("eos"))
-    writer = PromptWriter(engine, chat)
+    if not engine.can_cut:
+        return None
+    writer = writer_for(engine)
     found: dict[str, list[float]] = {name: [] for name in _KINDS}
     sessions: list[str] = []
-    for asked in [a for a in questions if a.counted and a.answers and len(a.passages) > 1][:n]:
-        blocks = [passage.block for passage in reversed(asked.passages)]
-        segments = [writer.head(), *(writer.block(block, writer.block_tokens(block)) for block in blocks)]
+    for asked in comparable(questions)[:n]:
+        segments = [writer.head(), *reversed(blocks_of(writer, asked))]
+        phrases = phrases_for(asked.text)
         before = lay_out(segments, b"")
         asks = {
             name: writer.ask(
-                annotation(asked.passages, (), moved=kind.ranking, sources=kind.sources),
+                annotation(asked.passages, (), moved=kind.ranking, sources=kind.sources, phrases=phrases),
                 asked.text,
                 annotation_last=kind.last,
             )
@@ -58,13 +60,11 @@ def measure(engine: ProbingEngine, questions: Sequence[Asked], n: int) -> dict[s
         if before.n_tokens + max(len(ask.tokens) for ask in asks.values()) >= engine.n_ctx:
             continue
         engine.clear()
-        for chunk in before.chunks:
-            engine.prefill(chunk.tokens, chunk.start, CancelFlag())
+        read(engine, before.chunks)
         logprobs: dict[str, float] = {}
         for name, ask in asks.items():
             prompt = lay_out([*segments, ask], b"")
-            for chunk in prompt.chunks[len(before.chunks) :]:
-                engine.prefill(chunk.tokens, chunk.start, CancelFlag())
+            read(engine, prompt.chunks[len(before.chunks) :])
             logprob = assess(engine, asked, prompt.n_tokens, answers=False).logprob
             if logprob is not None:
                 logprobs[name] = logprob

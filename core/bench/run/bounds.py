@@ -62,7 +62,7 @@ def of(workload: Workload, rows: Mapping[str, Sequence[Measured]], source: Sourc
 
 
 def _hit_ratio(rows: Sequence[Measured]) -> float:
-    total = sum(row.n_prompt for row in rows)
+    total = sum(row.n_prompt - row.n_riding for row in rows)
     return 1 - sum(row.n_prefilled for row in rows) / total if total else 0.0
 
 

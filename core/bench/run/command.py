@@ -9,6 +9,7 @@ from pathlib import Path
 from core.bench.report import table, write_html
 from core.bench.run.choice import ALL
 from core.bench.run.harness import Options, measure
+from core.bench.run.policies import KINDS
 from core.bench.run.workloads import Source
 from core.config import Settings
 
@@ -24,7 +25,7 @@ def main(arguments: argparse.Namespace, settings: Settings) -> int:
             arguments.seed,
             warm=arguments.warm,
         ),
-        policies_of(arguments.policy),
+        policies_of(arguments.policy, countable=arguments.count),
         quick=arguments.quick,
         answers=arguments.answers,
         count=arguments.count,
@@ -42,8 +43,8 @@ def main(arguments: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def policies_of(text: str) -> tuple[str, ...]:
-    """``none,prefix`` or ``all``."""
+def policies_of(text: str, *, countable: bool = False) -> tuple[str, ...]:
+    """``none,prefix`` or ``all``; ``countable``: all those whose tokens can be counted."""
     if text == "all":
-        return ALL
+        return tuple(name for name in ALL if name in KINDS) if countable else ALL
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

@@ -38,6 +38,10 @@ _RAM_SHARE = 0.6
 _DISK_SHARE = 0.5
 _LARGEST_SSD = 16 << 30
 _TIGHT = 0.2
+_COUNTED = (
+    "Counted, not timed: seconds of prefill are tokens times what this machine took for one; restoring takes "
+    "none, and bytes are not told."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,10 @@ def measure(options: Options, settings: Settings, *, opener: Open = open_policy)
     check(options.policies)
     if options.count:
         _check_countable(options)
+    if options.resume and any(KINDS[name].minds_time for name in options.policies if name in KINDS):
+        raise SettingsError(
+            "A policy that plans by measured rates cannot be resumed.", hint="Leave out --resume."
+        )
     here = tuple(name for name in options.policies if is_here(name))
     absent = [name for name in options.policies if name not in here]
     for name in absent:
@@ -90,7 +98,7 @@ def measure(options: Options, settings: Settings, *, opener: Open = open_policy)
         stack.callback(run.close)
         run.resume()
         run.finish()
-        found = run.result() | {"not_found": absent, "order_sensitivity": None}
+        found = run.result() | {"not_found": absent, "order_sensitivity": None, "annotations": None}
         if options.orders:
             _say("random orders")
             found["order_sensitivity"] = sensitivity.measure(engine, workload.questions, options.orders)
@@ -129,6 +137,8 @@ class _Run:
         self._budget = Budgets(self._record.fixed["ram_bytes"], self._record.fixed["ssd_bytes"])
         self._shared = SharedEngine(engine)
         if isinstance(engine, CountingEngine):
+            if not engine.can_cut:
+                raise KnownError("A run with this model cannot be counted.", hint="Leave out --count.")
             engine.counts_only = self._shared.recalling = True
         self._qualities = Qualities(answers=options.answers)
         self._policies: list[Policy] = []
@@ -293,7 +303,7 @@ class _Run:
             "counted": self._options.count,
         }
         if self._options.count:
-            found["notes"] = ["Counted, not timed: seconds are tokens times what this machine took for one."]
+            found["notes"] = [_COUNTED]
         return found
 
     def _overhead(self) -> float:

@@ -41,8 +41,10 @@ class Measured:
     """Tokens that a cut anywhere, not at chunk ends only, would have kept of the last prompt."""
     energy_j: float | None = None
     """Up to the first token; None where the platform does not tell."""
+    n_riding: int = 0
+    """Of the cached tokens: blocks that were not asked for."""
     order_s: float = 0.0
-    """Of ``plan_s``: ordering, de-duplication and annotation, without database and tokenizer."""
+    """Of ``plan_s``: order, riders and their texts, references and their tokens, annotation."""
     locate_s: float = 0.0
     """Of ``plan_s``: looking up what is cached."""
     reopen_s: float | None = None

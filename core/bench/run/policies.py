@@ -12,6 +12,7 @@ import numpy as np
 import xxhash
 
 from core import idle
+from core.bench.run.counting import CountingEngine
 from core.bench.run.energy import EnergyMeter
 from core.bench.run.measured import Measured
 from core.bench.run.memory import Seat, SharedEngine
@@ -62,6 +63,11 @@ class Kind:
     """These two as in the settings."""
     schedules: bool = True
     """Changes the order of questions that are known in advance."""
+
+    @property
+    def minds_time(self) -> bool:
+        """Plans by this machine's rates, so that it does not plan the same again."""
+        return bool(self.first_word_s) or self.dedup == "auto"
 
 
 AS_FOUND = Rules(align=False, tail=False, dedup=False, rank=False, ride=False, whole=False)
@@ -149,6 +155,7 @@ class Local:
         self._arranged: dict[tuple[int, ...], list[int]] = {}
         self._conversations: dict[str, int] = {}
         self._last_tokens: Tokens = np.empty(0, np.int32)
+        self._reads_on = self.kind.ahead
         self._ssd: SsdTier | None = None
         folder.mkdir()
         shutil.copyfile(library / DATABASE_FILE, folder / DATABASE_FILE)
@@ -174,6 +181,7 @@ class Local:
         )
 
     def order(self, questions: Sequence[Asked]) -> list[int]:
+        self._reads_on = False  # there is always one waiting
         if not self.kind.schedules:
             return list(range(len(questions)))
         contexts = [[int(p.block.id, 16) for p in asked.passages] for asked in questions]
@@ -242,6 +250,7 @@ class Local:
             self._evidence(made, asked),
             n_token_level=self._token_level(made.prompt) if self.name == "last-prompt" else None,
             energy_j=joules,
+            n_riding=_n_riding(made, len(located)),
             order_s=made.order_s,
             locate_s=planned - drafted,
             reopen_s=reopen_s,
@@ -253,7 +262,7 @@ class Local:
         stored = clock()
         if not self.kind.forgets:
             self._rest(asked)
-        if self.kind.ahead:
+        if self._reads_on:
             prompt = (*made.branch, *made.added)
             idle.read_on(bench, prompt, made.place, asked.scope, CancelFlag())
         done = clock()
@@ -371,6 +380,8 @@ class Local:
         self._db.close()
 
     def figures(self) -> dict[str, int | float]:
+        if isinstance(self.shared.engine, CountingEngine):
+            return {"index_bytes": self.bench.index.n_bytes}
         return {
             "index_bytes": self.bench.index.n_bytes,
             "ram_bytes": self.bench.cache.n_ram_bytes,
@@ -383,6 +394,17 @@ class Local:
             self._ssd.close()
         self._ssd = None
         self._db.close()
+
+
+def _n_riding(made: Draft, n_cached: int) -> int:
+    """Tokens of riders among the first ``n_cached`` chunks."""
+    riders = {block.id for block in made.plan.riders}
+    prompt, first = made.prompt, len(made.branch)
+    return sum(
+        len(chunk.tokens)
+        for chunk in prompt.chunks[:n_cached]
+        if chunk.segment >= first and prompt.segments[chunk.segment].block_id in riders
+    )
 
 
 def _drop_page_cache(folder: Path) -> None:

@@ -65,6 +65,7 @@ def machine() -> dict[str, Any]:
 
 def _figures(rows: Sequence[Measured]) -> dict[str, Any]:
     n_prompt = sum(row.n_prompt for row in rows)
+    n_needed = n_prompt - sum(row.n_riding for row in rows)
     found, wanted = (sum(row.evidence[i] for row in rows) for i in range(2))
     anywhere = [row.n_token_level for row in rows if row.n_token_level is not None]
     exact = [row.exact for row in rows if row.exact is not None]
@@ -80,7 +81,7 @@ def _figures(rows: Sequence[Measured]) -> dict[str, Any]:
         else [],
         "wall_s": spread([row.wall_s for row in rows]),
         "idle_s": spread([row.idle_s for row in rows]),
-        "hit_ratio": _share(n_prompt - sum(row.n_prefilled for row in rows), n_prompt),
+        "hit_ratio": _share(n_needed - sum(row.n_prefilled for row in rows), n_needed),
         "hit_ratio_by_tier": {
             "live": _share(sum(row.n_live for row in rows), n_prompt),
             "ram": _share(sum(row.n_ram for row in rows), n_prompt),
@@ -90,6 +91,7 @@ def _figures(rows: Sequence[Measured]) -> dict[str, Any]:
         "prompt_tokens": _share(n_prompt, len(rows)),
         "prompt_tokens_before_dedup": _share(n_prompt + sum(row.n_deduplicated for row in rows), len(rows)),
         "prefilled_tokens": _share(sum(row.n_prefilled for row in rows), len(rows)),
+        "rider_tokens": _share(n_prompt - n_needed, len(rows)),
         "annotation_tokens": _share(sum(row.n_annotation for row in rows), len(rows)),
         "moved": _share(sum(row.moved for row in rows), len(rows)),
         "plan_ms": spread([1000 * row.plan_s for row in rows]),

@@ -16,7 +16,7 @@ from core.bench.report.figures import read
 from core.bench.report.page import page
 from core.bench.report.plots import COLOURS
 from core.bench.report.targets import judge, ratio_targets
-from core.bench.report.words import facts, headline, not_measured
+from core.bench.report.words import facts, headline, interval_note, not_measured
 from core.errors import KnownError
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202e"
@@ -244,6 +244,23 @@ def test_targets_belong_to_their_workload_and_number_of_passages(result):
     subset = result | {"trace": "library_subset", "command": ""}
     assert ratio_targets(read(subset)) == {"last-prompt": 0.78, "contextpilot": 0.90}
     assert ratio_targets(read(result | {"workload": "batch"})) == {}
+
+
+def test_a_counted_run_claims_no_time(result):
+    counted = result | {"harness": {"counted": True}}
+    assert judge(read(counted)) == []
+    assert headline(read(counted)).startswith("Counted, not timed")
+    assert " s instead of" not in headline(read(counted))
+    assert "95 %" not in interval_note(read(counted))
+
+
+def test_kinds_of_annotation_have_a_line_each(result):
+    kinds = {"both": {"difference": 0.012, "low": -0.01, "high": 0.03}, "none": {"difference": 0.0}, "x": 3}
+    for made in (page, table):
+        text = made(result | {"annotations": {"questions": 7, "kinds": kinds}})
+        text = html.unescape(text).replace("\u00a0", " ")
+        assert "Annotation: both" in text
+        assert "+0.012 nats a token against none" in text
 
 
 def test_time_to_first_token_of_conversations_has_a_target(result):

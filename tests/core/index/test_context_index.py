@@ -76,6 +76,11 @@ def test_best_company_is_the_best_of_all_paths_of_blocks(raw, wanted, blocks, be
     assert found.weight == sum(tokens(element) for element in found.elements if element in wanted)
     assert found.n_foreign_tokens == sum(tokens(e) for e in found.elements if e not in wanted) <= most
     assert not found.elements or found.elements[-1] in wanted
+    barred = frozenset(found.elements) - set(wanted)
+    again = index.best_company(key(start), wanted, most_foreign=most, price=price, without=barred)
+    worth = best_company_by_brute_force(tree, start, wanted, blocks - barred, tokens, most, price)
+    assert again.weight - price * again.n_foreign_tokens == worth
+    assert index.best_company(key(start), wanted, most_foreign=most, price=price) == found
 
 
 @settings(max_examples=200)

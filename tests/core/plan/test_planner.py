@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.index import ContextIndex
 from core.plan import PlanRequest, Ridable, Rules, expand, make, make_whole
-from core.types import Block, Committed, Context, Passage, Place, Segment, SegmentKind
+from core.types import Block, Committed, Context, Passage, Place, Segment, SegmentKind, Weighed
 
 ROOT = b"root"
 
@@ -195,13 +195,9 @@ def test_whole_documents_stand_in_their_own_order_and_hold_every_block_once():
 # --- riders ------------------------------------------------------------------------------------------------
 
 
-def ridable(room=10_000, kept_room=10_000, allowed=frozenset(range(20)), size=20):
+def ridable(kept_room=10_000, allowed=frozenset(range(20)), size=20):
     known = {passage(n).block.id: passage(n) for n in allowed}
-
-    def passages_of(ids):
-        return None if set(ids) - known.keys() else [(known[i], segment(known[i], size)) for i in ids]
-
-    return Ridable(room, kept_room, passages_of)
+    return Ridable(kept_room, lambda ids: [(known[i], segment(known[i], size)) for i in ids if i in known])
 
 
 def texts(blocks):
@@ -229,7 +225,7 @@ def test_no_rider_where_it_saves_nothing_has_no_room_is_not_allowed_or_not_cache
     index = index_with((3, 9, 2), (1,))
     plain = make(request([1, 2, 3]), index)
     for ask in (
-        replace(request([1, 2, 3]), ridable=ridable(room=70)),
+        replace(request([1, 2, 3], room=70), ridable=ridable()),
         replace(request([1, 2, 3]), ridable=ridable(kept_room=70)),
         replace(request([1, 2, 3]), ridable=ridable(allowed=range(9))),
         replace(request([1, 2, 3]), ridable=ridable(size=19)),
@@ -255,8 +251,36 @@ def test_a_path_that_holds_a_block_in_a_shorter_form_is_not_taken():
 
 
 def test_room_for_the_next_turn_is_kept_only_where_the_passages_leave_some():
-    ask = replace(request([1, 2, 3]), ridable=ridable(room=80, kept_room=59))
+    ask = replace(request([1, 2, 3], room=80), ridable=ridable(kept_room=59))
     assert make(ask, index_with((3, 9, 2))).riders
+
+
+def test_where_one_may_not_ride_another_path_is_looked_for():
+    index = index_with((3, 9, 2, 8, 1), (3, 7, 2))
+    ask = replace(request([1, 2, 3]), ridable=ridable(allowed={7, 8}))
+    assert texts(make(ask, index).blocks) == texts(passage(n).block for n in (3, 7, 2, 1))
+    many = index_with(*((3, n, 2) for n in range(10, 16)))
+    assert not make(replace(ask, ridable=ridable(allowed={10})), many).riders, "it does not look for ever"
+
+
+def test_what_loading_riders_takes_counts_against_them():
+    index, key = ContextIndex(ROOT), ROOT
+    for number in (9, 2):
+        one = segment(passage(number), 20)
+        index.apply(Committed(key + b"+", key, one.element, 20, one.block_id))
+        key += b"+"
+    ask = replace(request([2, 3]), ridable=ridable())
+    assert make(ask, index).riders
+    index.apply(Weighed(ROOT + b"+", 5))
+    assert not make(ask, index).riders, "15 to load it and 6 of its price, to spare 20"
+
+
+def test_riders_leave_a_time_alone_and_are_not_counted_among_what_was_asked():
+    ask = replace(request([1, 2, 3]), ridable=ridable(), fresh_room=0)
+    plan = make(ask, index_with((3, 9, 2)))
+    assert texts(plan.blocks) == texts(passage(n).block for n in (3, 9, 2))
+    assert plan.n_over_time == 1
+    assert texts(p.block for p in plan.passages) == texts(passage(n).block for n in (2, 3))
 
 
 @settings(max_examples=200)
@@ -264,7 +288,7 @@ def test_room_for_the_next_turn_is_kept_only_where_the_passages_leave_some():
 def test_riders_change_nothing_else(asked, room, cached, kept_room):
     index = index_with(*map(tuple, cached))
     ask = request(asked, room=room)
-    plain, plan = make(ask, index), make(replace(ask, ridable=ridable(room, kept_room)), index)
+    plain, plan = make(ask, index), make(replace(ask, ridable=ridable(kept_room)), index)
     assert plan.passages == plain.passages
     assert {b.id for b in plan.blocks} == {b.id for b in (*plain.blocks, *plan.riders)}
     assert len(plan.blocks) == len(plain.blocks) + len(plan.riders)

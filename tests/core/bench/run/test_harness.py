@@ -8,7 +8,7 @@ import pytest
 
 from core.bench.run import harness
 from core.bench.run.harness import Options, measure
-from core.bench.run.policies import Local
+from core.bench.run.policies import VARIANTS, Local
 from core.bench.run.workloads import Source
 from core.config import Settings
 from core.errors import KnownError, SettingsError
@@ -102,8 +102,19 @@ def test_nothing_moved_and_nothing_left_out_gives_the_same_tokens(run):
     assert 0 < minds["deviation"] < minds["range"]
     said = result["annotations"]
     assert said["questions"] == 2
-    assert said["kinds"]["none"]["difference"] == 0
     assert len({kind["logprob"] for kind in said["kinds"].values()}) == len(said["kinds"])
+
+
+def test_choices_that_were_compared_can_be_compared_again(run):
+    result = run("multi-session", tuple(VARIANTS), trace="made_document")
+    policies = result["policies"]
+    assert policies["annotation:none"]["annotation_tokens"] == 0
+    assert (
+        policies["annotation:ranking"]["annotation_tokens"] < policies["annotation:last"]["annotation_tokens"]
+    )
+    for policy in policies.values():
+        assert all(step["p99"] >= step["p50"] >= 0 for step in policy["plan_steps_ms"].values())
+        assert policy["plan_steps_ms"]["order"]["p50"] > 0
 
 
 def test_after_a_restart_only_what_is_on_disk_is_there(run):
@@ -186,6 +197,8 @@ def test_what_makes_no_sense_is_refused(run, tmp_path):
         run("multi-session", count=True, resume=tmp_path / "record")
     with pytest.raises(SettingsError, match="only counts"):
         run("multi-session", count=True, annotations=3)
+    with pytest.raises(SettingsError, match="cannot be resumed"):
+        run("multi-session", ("first-word:2",), resume=tmp_path / "record")
     with pytest.raises(SettingsError, match="cannot be counted"):
         run("multi-session", ("slipstream", "blend:0"), count=True)
     with pytest.raises(SettingsError, match="no policy"):
