@@ -189,7 +189,7 @@ def _ridable(
         segments = bench.segments_of([passage.block for passage in passages])
         return [(passage, segments[passage.block.id]) for passage in passages]
 
-    return planning.Ridable(ride_room(bench) - fixed, passages_of)
+    return planning.Ridable(ride_room(bench) - fixed, bench.info.attention, passages_of)
 
 
 def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: int) -> int | None:

@@ -547,6 +547,8 @@ class ModelInfo:
     """``CPU``, ``Metal``, ``CUDA`` as llama.cpp names it."""
     note: str = ""
     """A caution to show with the model; empty if none."""
+    attention: float = 0.0
+    """What one token before it adds to the work of computing a token, as a share of that work without any."""
 
 
 # --- events: everything the core tells the outside -----------------------------------------------------

@@ -121,6 +121,14 @@ class LlamaEngine:
         self._abort_callback = ctypes.cast(jit.flag_callback(), llama_cpp.ggml_abort_callback)
         self._parameters = parameters
 
+    def _attention(self) -> float:
+        """4 · layers · width operations for each token before it, against two for each parameter."""
+        n_params = int(llama_cpp.llama_model_n_params(self._model))
+        width, n_layers = (
+            int(of(self._model)) for of in (llama_cpp.llama_model_n_embd, llama_cpp.llama_model_n_layer)
+        )
+        return 2 * n_layers * width / n_params if n_params else 0.0
+
     def _describe(self, path: Path, n_ctx: int, *, offload: bool) -> None:
         buffer = ctypes.create_string_buffer(256)
         llama_cpp.llama_model_desc(self._model, buffer, len(buffer))
@@ -138,6 +146,7 @@ class LlamaEngine:
             n_ctx=n_ctx,
             device=device,
             note=EMBEDDED_NOTE if is_embedded else "",
+            attention=self._attention(),
         )
         file = file_fingerprint(path)
         template = llama_cpp.llama_model_chat_template(self._model, None)

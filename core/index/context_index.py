@@ -49,6 +49,8 @@ class Company:
     """What the blocks asked for save there."""
     n_foreign_tokens: int = 0
     """Tokens of the others."""
+    worth: float = 0.0
+    """The weight, less what the others cost."""
 
 
 class ContextIndex:
@@ -172,13 +174,14 @@ class ContextIndex:
         *,
         most_foreign: int,
         price: float,
+        rebate: float = 0.0,
         without: Collection[int] = (),
     ) -> Company:
         """Of all cached paths of blocks below ``after``, the one that is worth most for ``elements``.
 
-        ``elements``: as for ``best_path``. Worth: the weight of those on the path, less ``price`` for each
-        token of other blocks; of these there may be ``most_foreign``, none of them an element of ``without``.
-        Bounded by ``kernels.MAX_TWINS``.
+        ``elements``: as for ``best_path``. Worth: the weight of those on the path, less ``price`` (itself
+        less ``rebate`` for each unit of that weight) for each token of other blocks; of these there may be
+        ``most_foreign``, none of them an element of ``without``. Bounded by ``kernels.MAX_TWINS``.
         """
         start = self._find(after)
         if start < 0:
@@ -186,6 +189,7 @@ class ContextIndex:
         salt = self._salt(start)
         dense = [self._dense.get(element ^ salt, -1) for element in elements]
         found = np.empty(2, np.int64)
+        worth = np.empty(1, np.float64)
         known = (self._dense.get(element ^ salt) for element in without)
         barred = [number for number in known if number is not None and self._is_block[number]]
         self._is_block[barred] = False
@@ -199,7 +203,9 @@ class ContextIndex:
             np.array(dense, np.int32),
             most_foreign,
             price,
+            rebate,
             found,
+            worth,
         )
         self._is_block[barred] = True
         path: list[int] = []
@@ -213,6 +219,7 @@ class ContextIndex:
             tuple(self._elements[number] ^ salt for number in path),
             weight,
             n_foreign,
+            float(worth[0]),
         )
 
     def why_missing(self, element: int, root: bytes | None = None) -> MissReason:

@@ -341,7 +341,7 @@ def best_path(
     found[2] = runner_up
 
 
-@kernel("i4(i4[:, ::1], i4[:, ::1], i4[::1], b1[::1], i4[::1], i4, i4[::1], i8, f8, i8[::1])")
+@kernel("i4(i4[:, ::1], i4[:, ::1], i4[::1], b1[::1], i4[::1], i4, i4[::1], i8, f8, f8, i8[::1], f8[::1])")
 def best_company(
     nodes: Nodes,
     twins: Twins,
@@ -352,18 +352,20 @@ def best_company(
     elements: NDArray[np.int32],
     most_foreign: int,
     price: float,
+    rebate: float,
     found: NDArray[np.int64],
+    worth_of: NDArray[np.float64],
 ) -> int:
     """The path below ``start`` that is worth most when blocks that nobody asked for may stand on it.
 
     ``elements`` int32 ``(k,)``: those asked for; −1 for one that no node holds. ``wanted`` int32
     ``(n_elements,)`` is scratch, all 0 before and after. What a path is worth: the weight of what is asked
-    for on it, less what loading the others takes, and less ``price`` for each token of these, of which there
-    may be ``most_foreign``. Anything
+    for on it, less what loading the others takes, and less ``price`` (less ``rebate`` for each unit of that
+    weight) for each token of these, of which there may be ``most_foreign``. Anything
     on it that is no block (``is_block``) rules it out. Looked for upwards from the ``MAX_TWINS`` latest nodes
     of each element, so a path ends with one that is asked for. Returns the node at its end, or −1; ``found``
     int64 ``(2,)`` receives its weight, loading taken off, and its foreign tokens. Of equal ones the first
-    found wins.
+    found wins. ``worth_of`` float64 ``(1,)``: what it is worth.
     """
     for index in range(elements.shape[0]):
         if elements[index] >= 0:
@@ -371,6 +373,7 @@ def best_company(
     best = -1
     best_worth = 0.0
     found[:] = 0
+    worth_of[0] = 0.0
     for index in range(elements.shape[0]):
         if elements[index] < 0:
             continue
@@ -398,9 +401,10 @@ def best_company(
                 node = nodes[node, PARENT]
                 depth += 1
             if node == start:
-                worth = weight - price * foreign
+                worth = weight - max(price - rebate * weight, 0.0) * foreign
                 if worth > best_worth:
                     best_worth = worth
+                    worth_of[0] = worth
                     best = end
                     found[0] = weight
                     found[1] = foreign

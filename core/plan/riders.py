@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from core.index import ContextIndex
 from core.types import Passage, Segment
 
-_PRICE = 0.3
-"""Tokens of prefill that one rider's token must spare: mostly for attention over it, by what is computed
-behind it and by the answer (``core/bench/README.md``), and some for a text that nobody asked for."""
+_RISK = 0.2
+"""Tokens of prefill that a rider's token must spare in any case: it is a text that nobody asked for."""
+_BEHIND = 350
+"""Tokens: the question and its annotation, and an answer of 128, of which each token costs two of prefill."""
 _TRIES = 3
 """Paths that are looked at where the best ones hold what may not ride."""
 
@@ -27,6 +28,8 @@ class Ridable:
     kept_room: int
     """Tokens of all blocks together, so that something is left for the next turn: looked at where the blocks
     asked for keep to it."""
+    attention: float
+    """What one token before it adds to the work of computing a token, as a share of that work without any."""
     passages_of: Callable[[Sequence[str]], Sequence[tuple[Passage, Segment]]]
     """The passages of blocks by id, with their whole segments; those that may not be shown are left out."""
 
@@ -56,7 +59,9 @@ def ride(
     room: int,
     beat: int,
 ) -> Ride | None:
-    """The best cached path with riders if it is worth more than ``beat``, the one without; else None.
+    """The best cached path with riders if it is worth more than the one without, ``beat``; else None.
+
+    Whatever is computed behind riders attends to them as well, and so does the answer: that is their price.
 
     ``elements``, ``lengths`` (tokens), ``names`` (ids as integers): of the blocks asked for, which will all
     stand in the prompt. ``room``: tokens for all blocks.
@@ -69,8 +74,15 @@ def ride(
     for _ in range(_TRIES):
         if room <= wanted:
             return None
-        found = index.best_company(after, elements, most_foreign=room - wanted, price=_PRICE, without=refused)
-        if not found.n_foreign_tokens or found.weight - _PRICE * found.n_foreign_tokens <= beat:
+        found = index.best_company(
+            after,
+            elements,
+            most_foreign=room - wanted,
+            price=_RISK + ridable.attention * (wanted + _BEHIND),
+            rebate=ridable.attention,
+            without=refused,
+        )
+        if not found.n_foreign_tokens or found.worth <= beat:
             return None
         known = ridable.passages_of([id_ for id_ in found.block_ids if int(id_, 16) not in asked])
         whole = asked | {int(passage.block.id, 16): segment.element for passage, segment in known}

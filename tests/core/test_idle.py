@@ -135,7 +135,7 @@ def test_what_was_kept_warm_serves_without_being_asked(bench):
     bench.documents.keep_warm(lease.id, wanted=False)
     scope = Scope(frozenset({lease.id}))
     found, _ = ask(bench, "Who pays for repair 31?", scope)
-    assert any("that earlier questions read" in sentence for sentence in found.plan)
+    assert any("read before and stay" in sentence for sentence in found.plan)
     assert found.metrics.n_prefilled_tokens < 160, "only the question and its annotation"
     bench.rules = replace(bench.rules, ride=False)
     found, _ = ask(bench, "Who pays for repair 29?", scope)

@@ -150,6 +150,7 @@ class _Run:
         for policy in self._policies:
             if options.count and isinstance(policy, Local):
                 policy.seat.token_s = (self._restore_rate["prefill_token_ms"] or 0.0) / 1000
+                policy.seat.attention = self._engine.info.attention
         self._orders = {
             policy.name: policy.order(workload.questions)
             if workload.known

@@ -146,6 +146,8 @@ class Seat:
         """Of a model that cannot be cut: its parked state."""
         self.token_s = 0.0
         """Seconds a token, for what is recalled."""
+        self.attention = 0.0
+        """What each token before it adds to that, as a share."""
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._engine, name)
@@ -173,7 +175,9 @@ class Seat:
             self._shared.note([*self.pieces, piece])
             snapshot = self._engine.save(piece.start, piece.end)
             piece.snapshot = None if snapshot is None else self._shared.share(piece.key, snapshot)
-        self._skipped_s += self.token_s * len(tokens) - (time.perf_counter() - started)
+        depth = piece.start + len(tokens) / 2
+        took_s = self.token_s * len(tokens) * (1 + self.attention * depth)
+        self._skipped_s += took_s - (time.perf_counter() - started)
 
     def decode(self, token: int, position: int, cancel: CancelFlag) -> None:
         self._need_the_floor()

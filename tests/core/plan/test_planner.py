@@ -197,7 +197,9 @@ def test_whole_documents_stand_in_their_own_order_and_hold_every_block_once():
 
 def ridable(kept_room=10_000, allowed=frozenset(range(20)), size=20):
     known = {passage(n).block.id: passage(n) for n in allowed}
-    return Ridable(kept_room, lambda ids: [(known[i], segment(known[i], size)) for i in ids if i in known])
+    return Ridable(
+        kept_room, 0.001, lambda ids: [(known[i], segment(known[i], size)) for i in ids if i in known]
+    )
 
 
 def texts(blocks):
