@@ -182,6 +182,10 @@ class ServiceBridge(QObject):
         """Also before the service is there: the newest settings reach it then."""
         self._call_when_there("meaning", lambda service: service.find_by_meaning(settings))
 
+    def read_by(self, settings: Settings) -> None:
+        """Also before the service is there: the newest settings reach it then."""
+        self._call_when_there("reading", lambda service: service.read_by(settings))
+
     def use_model(self, path: Path) -> None:
         """Also before the service is there: the newest choice reaches it then."""
         self._call_when_there("model", lambda service: service.use_model(path))

@@ -351,6 +351,8 @@ class MainWindow(QMainWindow):
         self._theme.set_settings(settings)
         if (before.find_by_meaning, before.embedder) != (settings.find_by_meaning, settings.embedder):
             self._bridge.find_by_meaning(settings)
+        if before.reading != settings.reading:
+            self._bridge.read_by(settings)
 
     def _save(self, settings: Settings) -> None:
         self._settings = self.controller.settings = settings

@@ -1,4 +1,4 @@
-"""The settings a user changes: model, theme, text size, answer length."""
+"""The settings a user changes: model, looks, how passages are found and read."""
 
 from pathlib import Path
 
@@ -21,6 +21,19 @@ from core.types import ModelInfo
 _THEMES = (("As the system", "system"), ("Light", "light"), ("Dark", "dark"))
 _SCALES = ((90, 0.9), (100, 1.0), (115, 1.15), (130, 1.3), (150, 1.5), (200, 2.0))
 _MEANING = (("Automatically", "auto"), ("Always", "on"), ("Never", "off"))
+_FIRST_WORDS = (
+    ("When everything found is read", 0.0),
+    ("Within 2 seconds", 2.0),
+    ("Within 5 seconds", 5.0),
+    ("Within 10 seconds", 10.0),
+)
+_REPEATED = (
+    ("Read again, but for whole passages", "blocks"),
+    ("Read once", "content"),
+    ("Decided for each question", "auto"),
+    ("Read again", "off"),
+)
+_IDLE = (("Read ahead on mains power", True), ("Do nothing", False))
 _LENGTHS = (("Short", 128), ("Medium", 256), ("Long", 512), ("Very long", 1024))
 
 
@@ -97,6 +110,17 @@ class SettingsDialog(QDialog):
         form.addRow("Find by meaning", row)
         form.addRow("", self.embedder_name)
         self._show_embedder()
+        self.first_box = self._box("First word", _FIRST_WORDS, settings.first_word_s)
+        self.repeated_box = self._box("Repeated text", _REPEATED, settings.dedup)
+        self.idle_box = self._box("While idle", _IDLE, settings.idle_work)
+        for words, box, tip in (
+            ("First word", self.first_box, "Passages that take longer to read are left out, and it is said"),
+            ("Repeated text", self.repeated_box, "Text that stands in several passages of a question"),
+            ("While idle", self.idle_box, "What is done while you read an answer"),
+        ):
+            form.addRow(words, box)
+            box.setToolTip(tip)
+            box.currentIndexChanged.connect(self._change)
         forget = TextButton(theme, "Forget what was read…", tip="Empty the cache, in memory and on disk")
         forget.clicked.connect(self._forget)
         row = QHBoxLayout()
@@ -146,6 +170,9 @@ class SettingsDialog(QDialog):
             text_scale=self.scale_box.currentData(),
             answer_tokens=self.length_box.currentData(),
             find_by_meaning=self.meaning_box.currentData(),
+            first_word_s=self.first_box.currentData(),
+            dedup=self.repeated_box.currentData(),
+            idle_work=self.idle_box.currentData(),
         )
         self.changed.emit(self._settings)
 

@@ -118,6 +118,11 @@ class Settings:
         if self.theme not in ("system", "light", "dark"):
             raise SettingsError(f"The setting theme is {self.theme!r}; it must be system, light or dark.")
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Those that say how passages are read; a running program can change them."""
+        return {"first_word_s": self.first_word_s, "dedup": self.dedup, "idle_work": self.idle_work}
+
     def with_(self, **changes: Any) -> "Settings":
         return dataclasses.replace(self, **changes)
 

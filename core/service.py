@@ -587,6 +587,18 @@ class Service:
         """Load another GGUF: EngineReady or EngineFailed; the old one stays in use if it fails."""
         self._urgent(lambda: self._load(str(path)))
 
+    def read_by(self, settings: Settings) -> None:
+        """Read passages as ``settings`` say, from the next question on."""
+        self._settings = self._settings.with_(**settings.reading)
+        if not settings.idle_work:
+            self._idle_cancel.set()
+        self._engine.put(self._follow_settings)
+
+    def _follow_settings(self) -> None:
+        if self._bench is not None:
+            self._bench.dedup, self._bench.first_word_s = self._settings.dedup, self._settings.first_word_s
+        self._keep_warm()
+
     def find_by_meaning(self, settings: Settings) -> None:
         """Use the embedder that ``settings`` name, or none: EmbeddingProgress …, or a Notice."""
         self._finding.change(settings)

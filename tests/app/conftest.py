@@ -212,6 +212,9 @@ class FakeService:
         self.n_requests += 1
         return self.n_requests
 
+    def read_by(self, settings):
+        self.calls.append(("read_by", settings))
+
     def find_by_meaning(self, settings):
         self.calls.append(("find_by_meaning", settings))
 

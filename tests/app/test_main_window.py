@@ -130,6 +130,9 @@ def test_settings_take_effect_and_are_kept(opened):
     assert (saved.theme, saved.text_scale, saved.answer_tokens) == ("dark", 1.3, 512)
     opened.ask()
     assert opened.service.named("submit")[0][0].max_tokens == 512
+    assert opened.service.named("read_by") == []
+    opened.window._change_settings(Settings(first_word_s=2.0))
+    assert opened.service.named("read_by")[0][0].first_word_s == 2.0
 
 
 @pytest.mark.parametrize(("width", "overlays"), [(900, True), (1099, True), (1100, False), (1600, False)])

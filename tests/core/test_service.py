@@ -487,3 +487,41 @@ def test_text_that_a_document_no_longer_holds_leaves_the_cache(running, tmp_path
     told = queue.SimpleQueue()
     service._engine.put(lambda: told.put(bench.cache.block_ids()))  # behind what reading queued
     assert old not in told.get(timeout=TIMEOUT_S)
+
+
+def scope_of(running, title):
+    (document,) = [one for one in running.documents if one.title == title]
+    return Scope(frozenset({document.id}))
+
+
+def test_it_reads_ahead_in_the_documents_that_were_chosen_on_mains_power_alone(running, monkeypatch):
+    _, running.documents = running.read(sample_documents())
+    monkeypatch.setattr("core.service._on_mains_power", lambda: True)
+    scope = scope_of(running, running.documents[0].title)
+    words = "Read ahead in the documents you asked about"
+    running.ask("What is this about?", scope=scope)
+    running.wait(IdleWorkDone, lambda event: event.sentences[0].startswith(words))
+    state = running.wait(CacheState)
+    running.service.forget_everything()
+    for off in ({"idle_work": False}, {"idle_work": True}):
+        running.service.read_by(Settings(**off))
+        monkeypatch.setattr("core.service._on_mains_power", lambda off=off: not off["idle_work"])
+        running.seen.clear()
+        running.ask("What is this about?", scope=scope)
+        running.wait(AnswerDone)
+        running.service.forget_everything()  # behind whatever was to be done while idle
+        running.wait(CacheState, lambda event: event.n_chunks == 0)
+        assert not [
+            e for e in running.seen if isinstance(e, IdleWorkDone) and e.sentences[0].startswith(words)
+        ]
+    assert state.n_chunks > 3
+
+
+def test_how_passages_are_read_can_be_changed_at_any_moment(filled):
+    filled.ask("How much is the rent of flat 3?")
+    filled.wait(AnswerDone)
+    filled.service.read_by(Settings(first_word_s=0.001, dedup="off"))
+    filled.ask("What may be kept in the cellar of the house?")
+    answer = filled.wait(AnswerDone).turn.answer
+    assert any("so that the answer begins within 0.001 s" in note for note in answer.notes)
+    assert (filled.service._bench.dedup, filled.service._bench.first_word_s) == ("off", 0.001)
