@@ -8,7 +8,7 @@ import numpy as np
 
 from core import plan as planning
 from core.errors import PromptTooLong
-from core.history import branch_of, compacted, n_tokens
+from core.history import branch_of, latest_turns, n_tokens
 from core.metrics import count, seconds
 from core.prompt import end_key, lay_out
 from core.types import Block, CachePlace, Context, Passage, Prompt, Question, Scope, Segment
@@ -22,6 +22,8 @@ _SHARE_OF_TIME = 0.8
 """Of the time until the first word, so much may be prefill: the rest restores what is cached."""
 _ANNOTATION = 96
 """Tokens of an annotation, about."""
+_HISTORY_SHARE = 0.125
+"""Of the model's context, so much stays for old turns of a new branch, whatever the passages take."""
 
 
 @dataclass(slots=True)
@@ -37,6 +39,8 @@ class Draft:
     place: CachePlace
     is_new_branch: bool
     """The turn is stored with its branch: nothing before it is continued."""
+    history: tuple[Segment, ...] = ()
+    """Of ``added``: old turns that stand between the passages and the question of a new branch."""
     notes: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     """Why the plan is as it is, a sentence each."""
@@ -45,25 +49,35 @@ class Draft:
 
 
 def draft(bench: Workbench, question: Question, context: Context, waiting: Sequence[Context] = ()) -> Draft:
-    """A plan and prompt that leave room for the answer: passages give way first, then old turns.
+    """A plan and prompt that leave room for the answer.
 
+    Where the conversation leaves too little of it for the passages found, or cannot be continued as it was
+    read, a new branch begins: these passages first, where what is cached of them counts, then as many of the
+    old turns as there is room for, without theirs.
     Raises KnownError for a conversation that was deleted, PromptTooLong where the question alone is.
     """
     branch, is_new_branch = branch_of(bench, question.conversation_id)
+    history: tuple[Segment, ...] = ()
     notes = []
     if is_new_branch and question.conversation_id is not None:
+        branch, history = branch[:1], branch[1:]
         notes.append("The conversation was read anew: its model or one of its documents has changed.")
     limit = bench.engine.n_ctx - question.max_tokens
     ask = n_tokens(bench.writer.ask("", question.text))
     segments = bench.segments_of([passage.block for passage in context.passages])
     held = _held(bench, branch)
     wanted = sum(len(segment.tokens) for id_, segment in segments.items() if id_ not in held)
-    if n_tokens(*branch) + ask + min(wanted, limit // 3) > limit and question.conversation_id is not None:
-        branch = compacted(bench, question.conversation_id, limit // 2 - ask)
-        held = {}
-        is_new_branch = True
-        notes = ["Earlier passages and turns were set aside to make room."]
-    fixed = n_tokens(*branch)
+    before_it = n_tokens(*branch, *history)
+    if before_it + ask + _ANNOTATION + wanted > limit and question.conversation_id is not None:
+        head = (bench.writer.head(),)
+        room = limit - n_tokens(*head, *segments.values()) - ask - _ANNOTATION
+        room = min(max(room, int(_HISTORY_SHARE * limit)), limit // 2 - ask)
+        latest = latest_turns(bench, question.conversation_id, room)
+        if n_tokens(*head, *latest) < before_it:
+            branch, history, held = head, latest, {}
+            is_new_branch = True
+            notes = ["Earlier passages and turns were set aside to make room."]
+    fixed = n_tokens(*branch, *history)
     if fixed + ask > limit:
         raise PromptTooLong(
             f"The question does not fit: it has {ask:,} tokens, the model reads {bench.engine.n_ctx:,} "
@@ -104,21 +118,16 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
         started = time.perf_counter()
         plan, reasons = _plan(bench, question, request, place.namespace, as_found)
         order_s += time.perf_counter() - started
-        added = (
-            *plan.segments,
-            _ask(bench, plan, question),
-        )
-        over = fixed + n_tokens(*added) - limit
+        added = (*plan.segments, *history, _ask(bench, plan, question))
+        over = n_tokens(*branch, *added) - limit
         if over <= 0:
             break
         if not plan.blocks:  # not even the annotation fits: the question alone does
-            added = (bench.writer.ask("", question.text),)
+            added = (*history, bench.writer.ask("", question.text))
             break
         room -= over
     prompt = lay_out((*branch, *added), root)
-    made = Draft(
-        plan, branch, added, prompt, place, is_new_branch, notes=notes, reasons=reasons, order_s=order_s
-    )
+    made = Draft(plan, branch, added, prompt, place, is_new_branch, history, notes, reasons, order_s=order_s)
     whole = _whole(bench, question, context, made, limit)
     if whole is not None and (fresh is None or _cost(bench, whole).n_missing <= fresh):
         return whole
@@ -322,10 +331,7 @@ def _whole_draft(
         phrases=planning.phrases_for(question.text),
     )
     plan = planning.make_whole(request, scope)
-    added = (
-        *plan.segments,
-        _ask(bench, plan, question),
-    )
+    added = (*plan.segments, *base.history, _ask(bench, plan, question))
     prompt = lay_out((*base.branch, *added), root)
     return replace(
         base, plan=plan, added=added, prompt=prompt, place=place, notes=list(base.notes), reasons=[]

@@ -24,10 +24,8 @@ def branch_of(bench: Workbench, conversation_id: int | None) -> tuple[tuple[Segm
     return bench.writer.history_from_text((t.question, t.answer.text) for t in turns), True
 
 
-def compacted(bench: Workbench, conversation_id: int, room: int) -> tuple[Segment, ...]:
-    """A new branch: head and as many of the latest turns as fit ``room`` tokens, without passages."""
-    head = bench.writer.head()
-    room -= len(head.tokens)
+def latest_turns(bench: Workbench, conversation_id: int, room: int) -> tuple[Segment, ...]:
+    """Questions and answers of as many of the latest turns as fit ``room`` tokens, without passages."""
     kept: list[Segment] = []
     for turn in reversed(bench.conversations.turns(conversation_id)):
         pair = bench.writer.turn_from_text(turn.question, turn.answer.text)
@@ -35,7 +33,7 @@ def compacted(bench: Workbench, conversation_id: int, room: int) -> tuple[Segmen
         if room < 0:
             break
         kept[:0] = pair
-    return (head, *kept)
+    return tuple(kept)
 
 
 def n_tokens(*segments: Segment) -> int:
