@@ -365,6 +365,8 @@ class ContextIndex:
         return dense
 
     def _name(self, dense: int, block_id: str) -> None:
+        if self._is_block[dense]:
+            return
         self._block_ids[dense] = block_id
         self._is_block[dense] = True
 
