@@ -27,9 +27,10 @@ class NumberTable(QWidget):
         self._grid.setVerticalSpacing(6)
         self._grid.setColumnStretch(1, 1)
         self._cells: list[tuple[Label, Label]] = []
+        self._n_rows = 0
 
     def rows(self) -> list[tuple[str, str]]:
-        return [(name.text(), value.text()) for name, value in self._cells]
+        return [(name.text(), value.text()) for name, value in self._cells[: self._n_rows]]
 
     def set_rows(self, rows: list[tuple[str, str]]) -> None:
         while len(self._cells) < len(rows):
@@ -44,6 +45,10 @@ class NumberTable(QWidget):
             name.setText(words)
             value.setText(number)
             value.setAccessibleName(f"{words}: {number}")
+        for row, cells in enumerate(self._cells):
+            for cell in cells:
+                cell.setVisible(row < len(rows))
+        self._n_rows = len(rows)
         self.setVisible(bool(rows))
 
 

@@ -1,8 +1,9 @@
 import pytest
 from PySide6.QtWidgets import QLabel
 
-from app.inspector import Inspector
+from app.inspector import Inspector, NumberTable
 from app.turns import TurnState, counted
+from app.widgets import Label
 from core.types import CacheState, SessionTotals, Turn
 
 
@@ -88,3 +89,14 @@ def test_it_says_what_was_done_while_idle(inspector):
     assert inspector.idle.isVisible()
     texts = [label.text() for label in inspector.idle.findChildren(QLabel) if label.isVisible()]
     assert texts == ["While idle", "c.pdf is warm: 90 tokens read."]
+
+
+def test_a_question_with_fewer_numbers_leaves_none_of_the_last_one(theme, qtbot):
+    table = NumberTable(theme)
+    qtbot.addWidget(table)
+    table.set_rows([("Prompt", "9 tokens"), ("Riding along", "4 tokens"), ("Answer", "2 tokens")])
+    table.set_rows([("Prompt", "7 tokens"), ("Answer", "1 token")])
+    assert table.rows() == [("Prompt", "7 tokens"), ("Answer", "1 token")]
+    assert [label.text() for label in table.findChildren(Label) if not label.isHidden()] == [
+        "Prompt", "7 tokens", "Answer", "1 token",
+    ]  # fmt: skip
