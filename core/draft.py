@@ -47,6 +47,16 @@ class Draft:
     order_s: float = 0.0
     """Seconds that making the plan took: order, riders and their texts, references and their tokens."""
 
+    def riding_chunks(self) -> frozenset[int]:
+        """Indices of the prompt's chunks that hold riders of this question."""
+        riders = {block.id for block in self.plan.riders}
+        segments, first = self.prompt.segments, len(self.branch)
+        return frozenset(
+            index
+            for index, chunk in enumerate(self.prompt.chunks)
+            if chunk.segment >= first and segments[chunk.segment].block_id in riders
+        )
+
 
 def draft(bench: Workbench, question: Question, context: Context, waiting: Sequence[Context] = ()) -> Draft:
     """A plan and prompt that leave room for the answer.

@@ -88,9 +88,7 @@ def read_on(
     n_before = sum(len(chunk.tokens) for chunk in prompt.chunks[: len(bench.cache.locate(prompt))])
     if n_before < prompt.n_tokens:
         _read(bench, prompt, place, cancel, ahead=True)
-        while bench.cache.tend():
-            if cancel.is_set():
-                raise Cancelled
+        _save(bench, cancel)
     bench.keep_tokens()
     return prompt.n_tokens - n_before
 
@@ -119,9 +117,7 @@ def keep_documents_warm(bench: Workbench, cancel: CancelFlag) -> list[str]:
             bench.cache.pin([*_keys([*kept, whole.prompt]), *bench.cache.pinned], room)
             if located < len(whole.prompt.chunks):
                 _read(bench, whole.prompt, whole.place, cancel)
-            while bench.cache.tend():
-                if cancel.is_set():
-                    raise Cancelled
+            _save(bench, cancel)
         if not fits or not bench.cache.holds(whole.prompt):
             bench.unkeepable.add(scope)  # reading it again and again would keep nothing
             done.append(f"{whole.title} cannot be kept warm: the memory for it is too small.")
@@ -203,3 +199,10 @@ def _read(
     limit = n_on_disk(bench, prompt, place)
     for _step in bench.cache.prefill(prompt, cancel, logits=False, ahead=ahead, n_on_disk=limit):
         pass
+
+
+def _save(bench: Workbench, cancel: CancelFlag) -> None:
+    """Save all that is live, a chunk at a time."""
+    while bench.cache.tend():
+        if cancel.is_set():
+            raise Cancelled

@@ -155,13 +155,7 @@ class _Reading:
         n_live = sum(tier is Tier.LIVE for tier in located)
         self._views[:n_live] = [replace(view, tier=Tier.LIVE) for view in views[:n_live]]
         self._seconds = dict.fromkeys((Tier.RAM, Tier.SSD, Tier.PREFILLED), 0.0)
-        riders = {block.id for block in made.plan.riders}
-        first = len(made.branch)
-        self._riding = {
-            index
-            for index, chunk in enumerate(made.prompt.chunks)
-            if riders and chunk.segment >= first and made.prompt.segments[chunk.segment].block_id in riders
-        }
+        self._riding = made.riding_chunks()
         self._saved_s = sum(
             cost for index, cost in enumerate(bench.cache.live_costs(n_live)) if index not in self._riding
         )

@@ -250,7 +250,7 @@ class Local:
             self._evidence(made, asked),
             n_token_level=self._token_level(made.prompt) if self.name == "last-prompt" else None,
             energy_j=joules,
-            n_riding=_n_riding(made, len(located)),
+            n_riding=sum(len(made.prompt.chunks[i].tokens) for i in made.riding_chunks() if i < len(located)),
             order_s=made.order_s,
             locate_s=planned - drafted,
             reopen_s=reopen_s,
@@ -394,17 +394,6 @@ class Local:
             self._ssd.close()
         self._ssd = None
         self._db.close()
-
-
-def _n_riding(made: Draft, n_cached: int) -> int:
-    """Tokens of riders among the first ``n_cached`` chunks."""
-    riders = {block.id for block in made.plan.riders}
-    prompt, first = made.prompt, len(made.branch)
-    return sum(
-        len(chunk.tokens)
-        for chunk in prompt.chunks[:n_cached]
-        if chunk.segment >= first and prompt.segments[chunk.segment].block_id in riders
-    )
 
 
 def _drop_page_cache(folder: Path) -> None:
