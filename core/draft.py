@@ -20,8 +20,6 @@ _RIDE_SHARE = 0.85
 """The same with riders: what is left is for the answer and one more question."""
 _SHARE_OF_TIME = 0.8
 """Of the time until the first word, so much may be prefill: the rest restores what is cached."""
-_ANNOTATION = 96
-"""Tokens of an annotation, about."""
 _HISTORY_SHARE = 0.125
 """Of the model's context, so much stays for old turns of a new branch, whatever the passages take."""
 
@@ -73,24 +71,25 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
         branch, history = branch[:1], branch[1:]
         notes.append("The conversation was read anew: its model or one of its documents has changed.")
     limit = bench.engine.n_ctx - question.max_tokens
-    ask = n_tokens(bench.writer.ask("", question.text))
     segments = bench.segments_of([passage.block for passage in context.passages])
     held = _held(bench, branch)
+    ask = _longest_ask(bench, question, context, held)
     wanted = sum(len(segment.tokens) for id_, segment in segments.items() if id_ not in held)
     before_it = n_tokens(*branch, *history)
-    if before_it + ask + _ANNOTATION + wanted > limit and question.conversation_id is not None:
+    if before_it + ask + wanted > limit and question.conversation_id is not None:
         head = (bench.writer.head(),)
-        room = limit - n_tokens(*head, *segments.values()) - ask - _ANNOTATION
+        room = limit - n_tokens(*head, *segments.values()) - ask
         room = min(max(room, int(_HISTORY_SHARE * limit)), limit // 2 - ask)
         latest = latest_turns(bench, question.conversation_id, room)
         if n_tokens(*head, *latest) < before_it:
             branch, history, held = head, latest, {}
+            ask = _longest_ask(bench, question, context, held)
             is_new_branch = True
             notes = ["Earlier passages and turns were set aside to make room."]
     fixed = n_tokens(*branch, *history)
-    if fixed + ask > limit:
+    if fixed + ask > limit and fixed + (bare := n_tokens(bench.writer.ask("", question.text))) > limit:
         raise PromptTooLong(
-            f"The question does not fit: it has {ask:,} tokens, the model reads {bench.engine.n_ctx:,} "
+            f"The question does not fit: it has {bare:,} tokens, the model reads {bench.engine.n_ctx:,} "
             f"with {question.max_tokens:,} kept for the answer.",
             hint="Shorten it, or choose a larger n_ctx or a shorter answer in the settings.",
         )
@@ -203,19 +202,32 @@ def _ridable(
             and place.touching(holding.get(id_, ())) == place
             and not planning.as_found(holding.get(id_, ()))
         ]
-        places, texts = bench.documents.places_of(fit, scope), bench.documents.texts(fit)
-        passages = [Passage(Block(id_, texts[id_]), places[id_], 0.0, "", 0) for id_ in fit if id_ in places]
+        found = bench.documents.passages_of(fit, scope)
+        passages = [found[id_] for id_ in fit if id_ in found]
         segments = bench.segments_of([passage.block for passage in passages])
         return [(passage, segments[passage.block.id]) for passage in passages]
 
     return planning.Ridable(ride_room(bench) - fixed, bench.info.attention, passages_of)
 
 
+def _longest_ask(bench: Workbench, question: Question, context: Context, held: Collection[str]) -> int:
+    """Tokens of the question under the longest annotation that these passages can have."""
+    said = planning.annotation(
+        context.passages,
+        [passage for passage in context.passages if passage.block.id in held],
+        moved=bench.rules.rank,
+        sources=bench.rules.sources,
+        n_saved_tokens=bench.engine.n_ctx if bench.dedup in ("content", "auto") else 0,
+        phrases=planning.phrases_for(question.text),
+    )
+    return n_tokens(bench.writer.ask(said, question.text))
+
+
 def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: int) -> int | None:
     """Tokens of passages that can be read before the first word is due; None where there is no such time.
 
-    Nor where this machine's rate is not known yet. What else must be read is taken off: the question, its
-    annotation, and the last answer where it was not read again.
+    Nor where this machine's rate is not known yet. What else must be read is taken off: the question with its
+    annotation (``ask``), and the last answer where it was not read again.
     """
     rate = bench.cache.rates.prefill_token_s.value
     if not bench.first_word_s or rate is None:
@@ -223,7 +235,7 @@ def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: i
     prompt = lay_out(branch, root)
     located = len(bench.cache.locate(prompt))
     pending = sum(len(chunk.tokens) for chunk in prompt.chunks[located:])
-    return max(0, int(_SHARE_OF_TIME * bench.first_word_s / rate) - pending - ask - _ANNOTATION)
+    return max(0, int(_SHARE_OF_TIME * bench.first_word_s / rate) - pending - ask)
 
 
 def _held(bench: Workbench, branch: Sequence[Segment]) -> dict[str, None]:

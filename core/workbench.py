@@ -32,6 +32,8 @@ _EVICTION, _RATES = "eviction", "rates:"
 _NOTHING = Scope()
 _MOST_SHORTENED = 512
 """Forms of blocks whose tokens are remembered."""
+_MOST_SEGMENTS = 1024
+"""The same of whole blocks, 2 KB each: what is asked again is not read from the database again."""
 _QUESTIONS_PER_SAVE = 20
 """What was learned can be 3 MB: writing it after every question would wear the disk."""
 
@@ -88,6 +90,7 @@ class Workbench:
         """What proved too large to be kept warm in this run."""
         self._tokens = TokenCache(db)
         self._fresh_tokens: dict[str, Tokens] = {}
+        self._segments: dict[str, Segment] = {}
         self.dedup = dedup
         self.first_word_s = first_word_s
         self._shortened: dict[str, Segment] = {}
@@ -143,6 +146,7 @@ class Workbench:
         """Take blocks that are gone out of the cache, all tiers, and out of what was learned."""
         self.cache.forget(block_ids=block_ids)
         self._shortened.clear()
+        self._segments.clear()
         names = {int(block_id, 16) for block_id in block_ids}
         for namespace in {*self._orders, *self._learned.names(ORDER)}:
             self.order_of(namespace).forget(names)
@@ -154,6 +158,7 @@ class Workbench:
         """Empty the cache in all tiers, of every model, and what was learned of what was asked."""
         self.cache.forget_everything()
         self._shortened.clear()
+        self._segments.clear()
         self._orders.clear()
         self._learned.delete_all(ORDER)
         self.unkeepable.clear()
@@ -169,11 +174,18 @@ class Workbench:
     def segments_of(self, blocks: Sequence[Block]) -> dict[str, Segment]:
         """Tokenized blocks by id; a block is tokenized once and then kept in the database."""
         wanted = {block.id: block for block in blocks}
-        known = self._fresh_tokens | self._tokens.get(list(wanted), self.engine.tokenizer_id)
-        for id_, block in wanted.items():
-            if id_ not in known:
-                known[id_] = self._fresh_tokens[id_] = self.writer.block_tokens(block)
-        return {id_: self.writer.block(block, known[id_]) for id_, block in wanted.items()}
+        found = {id_: segment for id_ in wanted if (segment := self._segments.pop(id_, None))}
+        unread = [id_ for id_ in wanted if id_ not in found]
+        stored = self._tokens.get(unread, self.engine.tokenizer_id) if unread else {}
+        for id_ in unread:
+            tokens = stored.get(id_)
+            if tokens is None:
+                tokens = self._fresh_tokens[id_] = self.writer.block_tokens(wanted[id_])
+            found[id_] = self.writer.block(wanted[id_], tokens)
+        self._segments |= found  # those used last stand last
+        for id_ in list(self._segments)[: max(0, len(self._segments) - _MOST_SEGMENTS)]:
+            del self._segments[id_]
+        return {id_: found[id_] for id_ in wanted}
 
     def shortened(self, form: Form) -> Segment:
         """A block's segment with references in it. Kept in memory only: its text depends on other blocks."""

@@ -115,6 +115,13 @@ def add_run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--annotations", type=int, default=0, metavar="N", help="read N questions with each annotation"
     )
+    run.add_argument(
+        "--references",
+        type=int,
+        default=0,
+        metavar="N",
+        help="read N questions whose passages share text with them whole and shortened",
+    )
     run.add_argument("--html", metavar="FILE", help="write a report")
     run.add_argument("--resume", metavar="FILE", help="record the run there, or go on with the one recorded")
     run.add_argument("--json", action="store_true")

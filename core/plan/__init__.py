@@ -1,5 +1,6 @@
 """Order, references and annotations of the blocks of one question. Pure: no engine, no database."""
 
+from core.plan.annotate import annotation
 from core.plan.content import Surroundings
 from core.plan.dedup import Form, expand
 from core.plan.phrases import phrases_for
@@ -20,6 +21,7 @@ __all__ = [
     "Ridable",
     "Rules",
     "Surroundings",
+    "annotation",
     "as_found",
     "choose",
     "decide",

@@ -187,9 +187,23 @@ class DocumentStore:
         """The places of each block within ``scope``, by document and ordinal. Blocks without one are
         left out.
         """
+        found: dict[str, list[Place]] = {}
+        for block_id, *place in self._places("blocks.id", block_ids, scope):
+            found.setdefault(block_id, []).append(Place(*place))
+        return {block_id: tuple(places) for block_id, places in found.items()}
+
+    def passages_of(self, block_ids: Sequence[str], scope: Scope) -> dict[str, Passage]:
+        """The same blocks with their texts; the passages have no quote and no score."""
+        found: dict[Block, list[Place]] = {}
+        for block_id, text, *place in self._places("blocks.id, blocks.text", block_ids, scope):
+            found.setdefault(Block(block_id, text), []).append(Place(*place))
+        return {block.id: Passage(block, tuple(places), 0.0, "", 0) for block, places in found.items()}
+
+    def _places(self, columns: str, block_ids: Sequence[str], scope: Scope) -> list[tuple[Any, ...]]:
+        """Those columns, and those of ``Place``, of every place of these blocks within ``scope``."""
         inside, parameters = documents_in(scope)
-        rows = self._db.rows_in(
-            "SELECT blocks.id, documents.id, documents.title, documents.path, places.ordinal,"
+        return self._db.rows_in(
+            f"SELECT {columns}, documents.id, documents.title, documents.path, places.ordinal,"
             ' places.start, places."end", places.page FROM blocks'
             " JOIN places ON places.block = blocks.rowid"
             " JOIN documents ON documents.id = places.document_id"
@@ -198,10 +212,6 @@ class DocumentStore:
             list(dict.fromkeys(block_ids)),
             parameters,
         )
-        found: dict[str, list[Place]] = {}
-        for block_id, *place in rows:
-            found.setdefault(block_id, []).append(Place(*place))
-        return {block_id: tuple(places) for block_id, places in found.items()}
 
     def missing_blocks(self, block_ids: Collection[str]) -> set[str]:
         """Those of ``block_ids`` that stand in no document."""
@@ -277,12 +287,11 @@ class DocumentStore:
         if total is None or total[0] > max_tokens_est:
             return None
         rows = self._db.rows(
-            f"SELECT blocks.id, blocks.text {of_places} ORDER BY places.document_id, places.ordinal",
-            parameters,
+            f"SELECT blocks.id {of_places} ORDER BY places.document_id, places.ordinal", parameters
         )
-        texts = dict.fromkeys(Block(id_, text) for id_, text in rows)
-        places = self.places_of([block.id for block in texts], scope)
-        return tuple(Passage(block, places[block.id], 0.0, "", 0) for block in texts)
+        ids = list(dict.fromkeys(row[0] for row in rows))
+        found = self.passages_of(ids, scope)
+        return tuple(found[id_] for id_ in ids)
 
     def near(self, block_ids: Collection[str], scope: Scope, most: int) -> list[Block]:
         """Up to ``most`` other blocks of the documents in ``scope`` that hold these, the nearest first."""

@@ -1,6 +1,7 @@
 """What bounds a run, in words: figures that the harness is known to give, and what follows from them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from core.bench.report import units
 from core.bench.report.figures import Result, number
@@ -38,15 +39,22 @@ def order_rows(result: Result) -> list[tuple[str, str]]:
     return [_named(name, value) for name, value in result.order_sensitivity]
 
 
-def annotation_rows(result: Result) -> list[tuple[str, str]]:
-    """A kind of annotation each: what it changes in the log-likelihood of known answers."""
-    kinds = result.annotations.get("kinds")
+def kind_rows(result: Result) -> list[tuple[str, str]]:
+    """A kind of annotation or of passages each: what it changes in the log-likelihood of known answers."""
+    return [
+        *_kinds("Annotation", result.annotations, "none"),
+        *_kinds("Passages that share text", result.references, "whole ones"),
+    ]
+
+
+def _kinds(what: str, found: Mapping[str, Any], base: str) -> list[tuple[str, str]]:
+    kinds = found.get("kinds")
     rows = []
     for name, kind in kinds.items() if isinstance(kinds, Mapping) else ():
         if isinstance(kind, Mapping):
             change, low, high = (number(kind.get(key)) for key in ("difference", "low", "high"))
             range_ = units.interval(low, high, signed=True)
-            rows.append((f"Annotation: {name}", f"{units.nats(change)} nats a token against none ({range_})"))
+            rows.append((f"{what}: {name}", f"{units.nats(change)} nats a token against {base} ({range_})"))
     return rows
 
 

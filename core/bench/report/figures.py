@@ -96,6 +96,7 @@ class Result:
     bounds: tuple[tuple[str, Any], ...]
     order_sensitivity: tuple[tuple[str, Any], ...]
     annotations: Mapping[str, Any]
+    references: Mapping[str, Any]
     notes: tuple[str, ...]
     peers_missing: tuple[str, ...]
 
@@ -165,6 +166,7 @@ def read(result: Mapping[str, Any]) -> Result:
         bounds=tuple(_flat(result.get("bounds"))),
         order_sensitivity=tuple(_flat(result.get("order_sensitivity"), "order_sensitivity")),
         annotations=_mapping(result.get("annotations")),
+        references=_mapping(result.get("references")),
         notes=(*_texts(result.get("note")), *_texts(result.get("notes"))),
         peers_missing=_texts(result.get("not_found")),
     )

@@ -151,7 +151,7 @@ def _bounds(result: Result) -> str:
     for title, found in (
         ("Bounds", bounds.rows(result)),
         ("The model's own sensitivity to order", bounds.order_rows(result)),
-        ("Kinds of annotation", bounds.annotation_rows(result)),
+        ("Kinds of annotation and passages", bounds.kind_rows(result)),
     ):
         if found:
             rows = "".join(f"<tr><td>{prose(label)}</td><td>{prose(text)}</td></tr>" for label, text in found)

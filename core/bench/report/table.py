@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.bench.report import units
-from core.bench.report.bounds import annotation_rows, order_rows, rows
+from core.bench.report.bounds import kind_rows, order_rows, rows
 from core.bench.report.escape import one_line
 from core.bench.report.figures import Pair, Policy, Result, read
 from core.bench.report.targets import judge
@@ -116,7 +116,7 @@ def _targets(result: Result) -> list[str]:
 def _bounds(result: Result) -> list[str]:
     found = [*rows(result), *order_rows(result)]
     lines = [f"  {_cut(label, 81):<82} {text}" for label, text in found]
-    said = [f"  {_cut(label, 40):<41} {text}" for label, text in annotation_rows(result)]
+    said = [f"  {_cut(label, 40):<41} {text}" for label, text in kind_rows(result)]
     parts = (["Bounds", *lines] if lines else []) + (["Annotations", *said] if said else [])
     return [_cut(line) for line in parts]
 

@@ -7,7 +7,7 @@ from typing import Any
 from core.bench.run.quality import assess
 from core.bench.run.questions import Asked
 from core.bench.run.sensitivity import blocks_of, comparable, read, writer_for
-from core.bench.run.statistics import difference
+from core.bench.run.statistics import kinds
 from core.engine.probe import ProbingEngine
 from core.plan.annotate import annotation
 from core.plan.phrases import phrases_for
@@ -76,11 +76,4 @@ def measure(engine: ProbingEngine, questions: Sequence[Asked], n: int) -> dict[s
     engine.clear()
     if not sessions:
         return None
-    kinds: dict[str, Any] = {}
-    for name, values in found.items():
-        changes = [one - other for one, other in zip(values, found["none"], strict=True)]
-        change, low, high = difference(changes, sessions)
-        kinds[name] = {
-            "logprob": sum(values) / len(values), "difference": change, "low": low, "high": high,
-        }  # fmt: skip
-    return {"questions": len(sessions), "kinds": kinds}
+    return {"questions": len(sessions), "kinds": kinds(found, "none", sessions)}

@@ -31,6 +31,7 @@ def main(arguments: argparse.Namespace, settings: Settings) -> int:
         count=arguments.count,
         orders=arguments.orders,
         annotations=arguments.annotations,
+        references=arguments.references,
         resume=Path(arguments.resume) if arguments.resume else None,
     )
     result = measure(options, settings) | {

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from core.bench.run import annotations, bounds, result, sensitivity
+from core.bench.run import annotations, bounds, references, result, sensitivity
 from core.bench.run.choice import check, is_here, open_policy
 from core.bench.run.counting import BYTES_PER_TOKEN, CountingEngine
 from core.bench.run.measured import Measured
@@ -58,6 +58,8 @@ class Options:
     """Questions whose passages are put into random orders, to see how much the model minds."""
     annotations: int = 0
     """Questions that are read with every kind of annotation."""
+    references: int = 0
+    """Questions whose passages share text that are read with them whole and shortened."""
 
 
 Open = Callable[[str, SharedEngine, Path, Path, Budgets, Qualities], Policy]
@@ -98,19 +100,23 @@ def measure(options: Options, settings: Settings, *, opener: Open = open_policy)
         stack.callback(run.close)
         run.resume()
         run.finish()
-        found = run.result() | {"not_found": absent, "order_sensitivity": None, "annotations": None}
-        if options.orders:
-            _say("random orders")
-            found["order_sensitivity"] = sensitivity.measure(engine, workload.questions, options.orders)
-        if options.annotations:
-            _say("annotations")
-            found["annotations"] = annotations.measure(engine, workload.questions, options.annotations)
+        found = run.result() | {"not_found": absent}
+        if isinstance(engine, CountingEngine):
+            engine.counts_only = False  # these compute, whatever was counted
+        for name, read, n in (
+            ("order_sensitivity", sensitivity.measure, options.orders),
+            ("annotations", annotations.measure, options.annotations),
+            ("references", references.measure, options.references),
+        ):
+            if n:
+                _say(name.replace("_", " "))
+            found[name] = read(engine, workload.questions, n) if n else None
         return found
 
 
 def _check_countable(options: Options) -> None:
-    if options.resume or options.orders or options.answers or options.annotations:
-        raise SettingsError("A run that only counts takes no --resume, --orders, --annotations or --answers.")
+    if options.resume or options.answers:
+        raise SettingsError("A run that only counts takes no --resume and no --answers.")
     if any(name not in KINDS for name in options.policies):
         raise SettingsError(
             "Policies that compute something else, or elsewhere, cannot be counted.",

@@ -1,6 +1,7 @@
 """Means, percentiles and bootstrap intervals. Pure, and the same for the same numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,18 @@ def difference(
     drawn = sums[:, _draws(sums.shape[1])].sum(axis=2)
     low, high = np.percentile(drawn[0] / drawn[1], _TAILS)
     return value, float(low), float(high)
+
+
+def kinds(found: Mapping[str, Sequence[float]], base: str, clusters: Sequence[str]) -> dict[str, Any]:
+    """Of each kind of prompt for the same questions the mean log-likelihood (nats a token), and its
+    ``difference`` to the kind ``base`` with its 95 % interval.
+    """
+    made: dict[str, Any] = {}
+    for name, values in found.items():
+        changes = [one - other for one, other in zip(values, found[base], strict=True)]
+        change, low, high = difference(changes, clusters)
+        made[name] = {"logprob": sum(values) / len(values), "difference": change, "low": low, "high": high}
+    return made
 
 
 def _by_cluster(rows: NDArray[np.float64], clusters: Sequence[str]) -> NDArray[np.float64]:

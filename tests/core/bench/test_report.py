@@ -261,6 +261,10 @@ def test_kinds_of_annotation_have_a_line_each(result):
         text = html.unescape(text).replace("\u00a0", " ")
         assert "Annotation: both" in text
         assert "+0.012 nats a token against none" in text
+        text = made(result | {"references": {"questions": 2, "kinds": {"shortened": {"difference": -0.02}}}})
+        text = html.unescape(text).replace("\u00a0", " ")
+        assert "Passages that share text: shortened"[:38] in text
+        assert "nats a token against whole ones" in text
 
 
 def test_time_to_first_token_of_conversations_has_a_target(result):

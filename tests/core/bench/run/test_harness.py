@@ -105,6 +105,15 @@ def test_nothing_moved_and_nothing_left_out_gives_the_same_tokens(run):
     assert len({kind["logprob"] for kind in said["kinds"].values()}) == len(said["kinds"])
 
 
+def test_a_counted_run_can_still_read_some_questions(run):
+    result = run("memory", ("slipstream",), count=True, annotations=2, orders=1, references=1)
+    assert result["harness"]["counted"]
+    assert result["annotations"]["questions"] == 2
+    assert result["order_sensitivity"]["deviation"] > 0
+    computed = run("memory", ("slipstream",), annotations=2)
+    assert result["annotations"] == computed["annotations"]
+
+
 def test_choices_that_were_compared_can_be_compared_again(run):
     result = run("multi-session", tuple(VARIANTS), trace="made_document")
     policies = result["policies"]
@@ -196,7 +205,7 @@ def test_what_makes_no_sense_is_refused(run, tmp_path):
     with pytest.raises(SettingsError, match="only counts"):
         run("multi-session", count=True, resume=tmp_path / "record")
     with pytest.raises(SettingsError, match="only counts"):
-        run("multi-session", count=True, annotations=3)
+        run("multi-session", count=True, answers=True)
     with pytest.raises(SettingsError, match="cannot be resumed"):
         run("multi-session", ("first-word:2",), resume=tmp_path / "record")
     with pytest.raises(SettingsError, match="cannot be counted"):

@@ -1,0 +1,103 @@
+"""What references within passages cost answers: the same passages, whole and de-duplicated by content."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.bench.run.quality import assess
+from core.bench.run.questions import Asked
+from core.bench.run.sensitivity import blocks_of, comparable, read, writer_for
+from core.bench.run.statistics import kinds
+from core.engine.probe import ProbingEngine
+from core.plan.annotate import annotation
+from core.plan.content import Surroundings, deduplicate
+from core.plan.phrases import phrases_for
+from core.prompt import PromptWriter, lay_out
+from core.types import Segment
+
+
+def measure(engine: ProbingEngine, questions: Sequence[Asked], n: int) -> dict[str, Any] | None:
+    """Log-likelihood of the known answer behind whole and behind shortened passages, in relevance order.
+
+    Of the first ``n`` questions that count, have an answer, and of whose passages one repeats a stretch of
+    another; None without any, or where the model cannot be cut. In nats a token; ``difference`` is against
+    "whole", with its 95 % interval; ``unexplained``: without the sentence that says what a reference is.
+    ``tokens_whole``, ``tokens_shortened``: of the passages, means. Empties the memory.
+    """
+    if not engine.can_cut:
+        return None
+    writer = writer_for(engine)
+    found: dict[str, list[float]] = {"whole": [], "shortened": [], "unexplained": []}
+    tokens: dict[str, list[int]] = {"whole": [], "shortened": []}
+    sessions: list[str] = []
+    for asked in comparable(questions):
+        if len(sessions) == n:
+            break
+        blocks = blocks_of(writer, asked)
+        shortened, n_saved = _shortened(writer, asked, blocks)
+        prompts = {
+            name: [writer.head(), *segments, writer.ask(_annotation(asked, said), asked.text)]
+            for name, segments, said in (
+                ("whole", blocks, 0),
+                ("shortened", shortened, n_saved),
+                ("unexplained", shortened, 0),
+            )
+        }
+        if n_saved <= 0 or _n_tokens(prompts["whole"]) >= engine.n_ctx:
+            continue
+        logprobs = _logprobs(engine, asked, prompts)
+        if all(logprob is not None for logprob in logprobs.values()):
+            sessions.append(asked.session)
+            tokens["whole"].append(_n_tokens(blocks))
+            tokens["shortened"].append(_n_tokens(shortened))
+            for name, logprob in logprobs.items():
+                found[name].append(logprob or 0.0)
+    engine.clear()
+    if not sessions:
+        return None
+    means = {f"tokens_{name}": sum(counts) / len(counts) for name, counts in tokens.items()}
+    return {"questions": len(sessions), "kinds": kinds(found, "whole", sessions), **means}
+
+
+def _shortened(
+    writer: PromptWriter, asked: Asked, blocks: Sequence[Segment]
+) -> tuple[tuple[Segment, ...], int]:
+    """The segments with references in them, as the product makes them, and how many tokens that saves."""
+    around = Surroundings(
+        held=(),
+        unclear=frozenset(),
+        segment_of=lambda form: writer.shortened(form.block_id, form.rendered),
+        follow=lambda key, _: (key, False),
+    )
+    whole = {segment.block_id: segment for segment in blocks}
+    made = deduplicate([passage.block for passage in asked.passages], whole, around, b"")
+    return made.segments, made.n_saved_tokens
+
+
+def _annotation(asked: Asked, n_saved: int) -> str:
+    phrases = phrases_for(asked.text)
+    return annotation(asked.passages, (), moved=False, n_saved_tokens=n_saved, phrases=phrases)
+
+
+def _logprobs(
+    engine: ProbingEngine, asked: Asked, prompts: dict[str, list[Segment]]
+) -> dict[str, float | None]:
+    """Read every prompt, what it has in common with the one before only once."""
+    found: dict[str, float | None] = {}
+    before: list[bytes] = []
+    for name, segments in prompts.items():
+        prompt = lay_out(segments, b"")
+        keys = [chunk.key for chunk in prompt.chunks]
+        alike = zip(before, keys, strict=False)
+        n_common = next((i for i, (a, b) in enumerate(alike) if a != b), min(len(before), len(keys) - 1))
+        if n_common:
+            engine.cut(prompt.chunks[n_common].start)
+        else:
+            engine.clear()
+        read(engine, prompt.chunks[n_common:])
+        found[name] = assess(engine, asked, prompt.n_tokens, answers=False).logprob
+        before = keys
+    return found
+
+
+def _n_tokens(segments: Sequence[Segment]) -> int:
+    return sum(len(segment.tokens) for segment in segments)
