@@ -20,6 +20,8 @@ _RIDE_SHARE = 0.85
 """The same with riders: what is left is for the answer and one more question."""
 _SHARE_OF_TIME = 0.8
 """Of the time until the first word, so much may be prefill: the rest restores what is cached."""
+_TURNS_SHARE_OF_TIME = 0.25
+"""The same for old turns of a new branch, which must be read again."""
 _HISTORY_SHARE = 0.125
 """Of the model's context, so much stays for old turns of a new branch, whatever the passages take."""
 
@@ -80,6 +82,8 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
         head = (bench.writer.head(),)
         room = limit - n_tokens(*head, *segments.values()) - ask
         room = min(max(room, int(_HISTORY_SHARE * limit)), limit // 2 - ask)
+        if bench.first_word_s and (rate := bench.cache.rates.prefill_token_s.value):
+            room = min(room, int(_TURNS_SHARE_OF_TIME * bench.first_word_s / rate))
         latest = latest_turns(bench, question.conversation_id, room)
         if n_tokens(*head, *latest) < before_it:
             branch, history, held = head, latest, {}
@@ -107,7 +111,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     next_ones = tuple(_elements(bench, other) for other in waiting)
     by_content = rules.dedup and bench.dedup in ("content", "auto") and not as_found
     around = _surroundings(bench, branch) if by_content else None
-    fresh = _fresh_room(bench, branch, root, ask)
+    left = _time_left(bench, branch, root, n_tokens(*history) + ask)
     ridable = _ridable(bench, question.scope, standing, place, fixed)
     order_s = 0.0
     while True:
@@ -120,7 +124,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             rules=rules,
             phrases=planning.phrases_for(question.text),
             waiting=next_ones,
-            fresh_room=fresh,
+            time_left=left,
             ridable=ridable,
             around=around,
         )
@@ -138,8 +142,10 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     prompt = lay_out((*branch, *added), root)
     made = Draft(plan, branch, added, prompt, place, is_new_branch, history, notes, reasons, order_s=order_s)
     whole = _whole(bench, question, context, made, limit)
-    if whole is not None and (fresh is None or _cost(bench, whole).n_missing <= fresh):
-        return whole
+    if whole is not None:
+        cost = _cost(bench, whole)
+        if left is None or cost.n_missing <= left.room(cost.n_tokens - cost.n_missing):
+            return whole
     if plan.n_over_time:
         left_out = count(plan.n_over_time, "passage")
         made.notes.append(f"{left_out} left out, so that the answer begins within {bench.first_word_s:g} s.")
@@ -223,19 +229,23 @@ def _longest_ask(bench: Workbench, question: Question, context: Context, held: C
     return n_tokens(bench.writer.ask(said, question.text))
 
 
-def _fresh_room(bench: Workbench, branch: Sequence[Segment], root: bytes, ask: int) -> int | None:
-    """Tokens of passages that can be read before the first word is due; None where there is no such time.
+def _time_left(
+    bench: Workbench, branch: Sequence[Segment], root: bytes, after: int
+) -> planning.TimeLeft | None:
+    """Until the first word is due; None where it is due at no time, or this machine's rate is not known yet.
 
-    Nor where this machine's rate is not known yet. What else must be read is taken off: the question with its
-    annotation (``ask``), and the last answer where it was not read again.
+    The last answer is taken off where it was not read again. ``after``: tokens behind the passages.
     """
-    rate = bench.cache.rates.prefill_token_s.value
-    if not bench.first_word_s or rate is None:
+    rates = bench.cache.rates
+    if not bench.first_word_s or not rates.prefill_token_s.value:
         return None
     prompt = lay_out(branch, root)
-    located = len(bench.cache.locate(prompt))
-    pending = sum(len(chunk.tokens) for chunk in prompt.chunks[located:])
-    return max(0, int(_SHARE_OF_TIME * bench.first_word_s / rate) - pending - ask)
+    n_cached = sum(
+        len(chunk.tokens) for chunk, _ in zip(prompt.chunks, bench.cache.locate(prompt), strict=False)
+    )
+    pending_s = rates.prefill_s(n_cached, prompt.n_tokens - n_cached)
+    left = (_SHARE_OF_TIME * bench.first_word_s - pending_s) / rates.prefill_token_s.value
+    return planning.TimeLeft(left, rates.attention, prompt.n_tokens, after)
 
 
 def _held(bench: Workbench, branch: Sequence[Segment]) -> dict[str, None]:
@@ -382,8 +392,8 @@ def explain(bench: Workbench, made: Draft) -> list[str]:
     shortened = _explain_shortened(made)
     if not match.order:
         return shortened
-    rate = bench.cache.rates.prefill_token_s.value
-    saves = f"{count(match.weight, 'token')}" + (f", about {seconds(match.weight * rate)}" if rate else "")
+    saved_s = bench.cache.rates.prefill_s(n_tokens(*made.branch), match.weight)
+    saves = f"{count(match.weight, 'token')}" + (f", about {seconds(saved_s)}" if saved_s else "")
     come = "comes" if len(match.order) == 1 else "come"
     sentences = [
         f"Cached path: {len(match.order)} of {count(n_new, 'passage')} {come} first, which saves {saves}."

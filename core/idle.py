@@ -153,8 +153,8 @@ def warmth(bench: Workbench, document_ids: Sequence[int]) -> tuple[DocumentWarmt
         )
         total = whole.prompt.n_tokens - n_tokens(whole.prompt.segments[0])
         state = Warmth.WARM if n_cached == total else Warmth.PARTLY if n_cached else Warmth.COLD
-        rate = bench.cache.rates.prefill_token_s.value or 0.0
-        found.append(DocumentWarmth(document_id, state, total, n_cached, (total - n_cached) * rate))
+        missing_s = bench.cache.rates.prefill_s(whole.prompt.n_tokens - total + n_cached, total - n_cached)
+        found.append(DocumentWarmth(document_id, state, total, n_cached, missing_s))
     return tuple(found)
 
 

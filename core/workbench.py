@@ -73,7 +73,7 @@ class Workbench:
             ram_budget=ram_budget,
             ssd=ssd,
             popularity=self._popularity,
-            rates=self._learned.load(_RATES + engine.fingerprint.hex(), Rates()),
+            rates=self._learned.load(_RATES + engine.fingerprint.hex(), Rates(engine.info.attention)),
             clock=clock,
         )
         self._learned.load(_EVICTION, self.cache.eviction)

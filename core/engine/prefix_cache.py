@@ -271,7 +271,7 @@ class PrefixCache:
         return [self._cost_of(node) for node in self._live[:n_chunks]]
 
     def _cost_of(self, node: Node) -> float:
-        return node.prefill_s or node.n_tokens * (self.rates.prefill_token_s.value or 0.0)
+        return node.prefill_s or self.rates.prefill_s(node.end - node.n_tokens, node.n_tokens)
 
     def _worth(self, node: Node) -> float:
         if node.live:
@@ -298,7 +298,7 @@ class PrefixCache:
         started = self._clock()
         self._call(partial(self._memory.prefill, chunk.tokens, chunk.start, cancel))
         seconds = self._clock() - started
-        self.rates.prefill_token_s.learn(seconds, len(chunk.tokens))
+        self.rates.learn_prefill(seconds, chunk.start, len(chunk.tokens))
         node = self._tree.get(chunk.key)
         if node is None:
             node = self._tree.add_chunk(chunk, prompt.segments[chunk.segment])

@@ -6,31 +6,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import DamagedState
+from core.work import work
 
 _WEIGHT = 0.2
 """Share of the newest measurement."""
 
 
 class Rate:
-    """Seconds for one unit (a token, a byte); None until measured."""
+    """Seconds for one unit (a token at the beginning of a prompt, a byte); None until measured."""
 
     def __init__(self) -> None:
         self.value: float | None = None
 
-    def learn(self, seconds: float, units: int) -> None:
+    def learn(self, seconds: float, units: float) -> None:
         if units > 0:
             measured = seconds / units
             self.value = measured if self.value is None else (1 - _WEIGHT) * self.value + _WEIGHT * measured
 
 
 class Rates:
-    """What decides whether a snapshot is worth loading."""
+    """What computing and loading take, hence what is worth loading."""
 
-    def __init__(self) -> None:
+    def __init__(self, attention: float = 0.0) -> None:
+        """``attention``: ``ModelInfo.attention``."""
+        self.attention = attention
         self.prefill_token_s = Rate()
         self.ram_byte_s = Rate()
         self.ssd_byte_s = Rate()
         self._all = (self.prefill_token_s, self.ram_byte_s, self.ssd_byte_s)
+
+    def learn_prefill(self, seconds: float, start: int, n_tokens: int) -> None:
+        self.prefill_token_s.learn(seconds, work(start, n_tokens, self.attention))
+
+    def prefill_s(self, start: int, n_tokens: int) -> float:
+        """Seconds for ``n_tokens`` behind ``start`` others; 0.0 until measured."""
+        return (self.prefill_token_s.value or 0.0) * work(start, n_tokens, self.attention)
 
     def state(self) -> dict[str, NDArray[np.generic]]:
         """``values`` float64 ``(3,)``: seconds a token and a byte, NaN where unknown."""

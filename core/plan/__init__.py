@@ -5,7 +5,7 @@ from core.plan.content import Surroundings
 from core.plan.dedup import Form, expand
 from core.plan.phrases import phrases_for
 from core.plan.planner import EVERYTHING, Plan, PlanRequest, Rules, make, make_whole
-from core.plan.policy import Decision, Prospect, as_found, decide, kind_of
+from core.plan.policy import Decision, Prospect, TimeLeft, as_found, decide, kind_of
 from core.plan.riders import Ridable
 from core.plan.whole import Choice, Cost, choose
 
@@ -21,6 +21,7 @@ __all__ = [
     "Ridable",
     "Rules",
     "Surroundings",
+    "TimeLeft",
     "annotation",
     "as_found",
     "choose",

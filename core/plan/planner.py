@@ -10,7 +10,7 @@ from core.plan.annotate import annotation, annotation_of_whole
 from core.plan.content import Surroundings, cached_next, deduplicate
 from core.plan.dedup import Form, split_held, whole
 from core.plan.phrases import ENGLISH, Phrases
-from core.plan.policy import within_time
+from core.plan.policy import TimeLeft, within_time
 from core.plan.riders import Ridable, Ride, ride
 from core.types import Block, Context, Passage, Segment
 
@@ -66,8 +66,8 @@ class PlanRequest:
     """Of the question's language."""
     waiting: tuple[frozenset[int], ...] = ()
     """Elements of the questions that are known to come next (a window)."""
-    fresh_room: int | None = None
-    """Tokens of new blocks that may be prefilled, to keep to a time; cached ones ride free. None: any."""
+    time_left: TimeLeft | None = None
+    """To read new blocks in; cached ones ride free. None: as long as it takes."""
     ridable: Ridable | None = None
     """None: nothing rides along."""
     around: Surroundings | None = None
@@ -159,7 +159,7 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
     standing, n_cached = order.standing, order.n_cached
     if rules.align and request.around is not None:
         standing, n_cached = _followed(request, request.around, segments_of, order)
-    over_time = _over_time(request.fresh_room, fitting, considered.lengths, standing[:n_cached])
+    over_time = _over_time(request.time_left, fitting, segments_of, standing[:n_cached])
     blocks = tuple(passage.block for passage in standing if passage.block.id not in over_time)
     forms = tuple(whole(block) for block in blocks)
     segments = tuple(segments_of[block.id] for block in blocks)
@@ -272,13 +272,21 @@ def _cached_path(
 
 
 def _over_time(
-    room: int | None, fitting: Sequence[Passage], lengths: Sequence[int], cached: Sequence[Passage]
+    left: TimeLeft | None,
+    fitting: Sequence[Passage],
+    segments_of: Mapping[str, Segment],
+    cached: Sequence[Passage],
 ) -> frozenset[str]:
-    """Ids of the fitting passages that are not read, in order to keep to ``room`` tokens."""
-    if room is None:
+    """Ids of the fitting passages that are not read, in order to keep to a time."""
+    if left is None:
         return frozenset()
     free = {passage.block.id for passage in cached}
-    taken = within_time(lengths, [passage.block.id in free for passage in fitting], room)
+    lengths = {id_: len(segments_of[id_].tokens) for id_ in (*free, *(p.block.id for p in fitting))}
+    taken = within_time(
+        [lengths[passage.block.id] for passage in fitting],
+        [passage.block.id in free for passage in fitting],
+        left.room(sum(lengths[id_] for id_ in free)),
+    )
     return frozenset(passage.block.id for passage in fitting) - {fitting[i].block.id for i in taken}
 
 

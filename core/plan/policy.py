@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.types import CollectionInfo
+from core.work import tokens_within
 
 _LEAST_S = 0.1
 """Seconds. Nobody notices less: small prompts are left alone."""
@@ -124,6 +125,23 @@ def kind_of(text: str) -> str:
         if sum(1 for _ in pattern.finditer(text)) >= _SEVERAL:
             return name
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """Until the first word is due."""
+
+    work: float
+    """Prefill there is time for, as ``core.work`` counts it."""
+    attention: float
+    before: int
+    """Tokens that stand before the new blocks."""
+    after: int
+    """Tokens to be read behind them: old turns, the question with its annotation."""
+
+    def room(self, n_cached: int) -> int:
+        """Tokens of blocks that may be read behind those that are cached, ``n_cached`` tokens."""
+        return max(0, tokens_within(self.work, self.before + n_cached, self.attention) - self.after)
 
 
 def within_time(n_tokens: Sequence[int], free: Sequence[bool], room: int) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from core.engine.probe import ProbingEngine
 from core.engine.protocol import CancelFlag, Snapshot
 from core.errors import BugError
 from core.types import Tokens
+from core.work import work
 
 
 @dataclass(slots=True, eq=False)
@@ -175,8 +176,7 @@ class Seat:
             self._shared.note([*self.pieces, piece])
             snapshot = self._engine.save(piece.start, piece.end)
             piece.snapshot = None if snapshot is None else self._shared.share(piece.key, snapshot)
-        depth = piece.start + len(tokens) / 2
-        took_s = self.token_s * len(tokens) * (1 + self.attention * depth)
+        took_s = self.token_s * work(piece.start, len(tokens), self.attention)
         self._skipped_s += took_s - (time.perf_counter() - started)
 
     def decode(self, token: int, position: int, cancel: CancelFlag) -> None:

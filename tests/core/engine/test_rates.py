@@ -21,6 +21,17 @@ def test_what_loading_saves():
     assert not rates.loading_pays(rates.ssd_byte_s, 5000, 100)
 
 
+def test_a_rate_holds_at_every_depth():
+    rates = Rates(attention=0.001)
+    assert rates.prefill_s(500, 100) == 0.0, "unknown yet"
+    rates.learn_prefill(2.0 * 1.05, 0, 100)
+    assert rates.prefill_s(0, 100) == pytest.approx(2.1)
+    assert rates.prefill_s(1000, 100) == pytest.approx(2.0 * 2.05)
+    before = rates.prefill_token_s.value
+    rates.learn_prefill(2.0 * 2.05, 1000, 100)
+    assert rates.prefill_token_s.value == pytest.approx(before), "deep chunks do not make the machine slower"
+
+
 def test_rates_outlive_the_program():
     rates = Rates()
     rates.restore(measured().state())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.index import ContextIndex
-from core.plan import PlanRequest, Ridable, Rules, expand, make, make_whole
+from core.plan import PlanRequest, Ridable, Rules, TimeLeft, expand, make, make_whole
 from core.types import Block, Committed, Context, Passage, Place, Segment, SegmentKind, Weighed
 
 ROOT = b"root"
@@ -278,7 +278,7 @@ def test_what_loading_riders_takes_counts_against_them():
 
 
 def test_riders_leave_a_time_alone_and_are_not_counted_among_what_was_asked():
-    ask = replace(request([1, 2, 3]), ridable=ridable(), fresh_room=0)
+    ask = replace(request([1, 2, 3]), ridable=ridable(), time_left=TimeLeft(0.0, 0.0, 0, 0))
     plan = make(ask, index_with((3, 9, 2)))
     assert texts(plan.blocks) == texts(passage(n).block for n in (3, 9, 2))
     assert plan.n_over_time == 1

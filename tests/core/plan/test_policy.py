@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plan.policy import Prospect, Way, as_found, decide, kind_of, within_time
+from core.plan.policy import Prospect, TimeLeft, Way, as_found, decide, kind_of, within_time
 from core.types import CollectionInfo
+from core.work import tokens_within
 
 GOOD = Prospect("Who is the landlord?", 900, 300, 0.006, 1, 7_000_000_000, "")
 
@@ -90,6 +91,14 @@ def test_cached_passages_ride_free_and_the_rest_keeps_to_the_time(passages, room
     paid = sum(sizes[n] for n in taken if not free[n])
     assert paid <= room or taken == (0,)
     assert bool(taken) == bool(passages)
+
+
+def test_what_is_cached_makes_what_is_read_behind_it_dearer():
+    left = TimeLeft(work=400.0, attention=0.001, before=100, after=50)
+    assert left.room(0) == tokens_within(400.0, 100, 0.001) - 50
+    assert left.room(2000) < left.room(0) / 3
+    assert replace(left, attention=0.0).room(2000) == 350
+    assert replace(left, after=500).room(0) == 0
 
 
 def test_collections_that_leave_passages_as_found_are_named():
