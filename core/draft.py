@@ -18,7 +18,7 @@ _WHOLE_SHARE = 0.75
 """Of the model's context, so much may be documents read whole: the rest is for the turns."""
 _RIDE_SHARE = 0.85
 """The same with riders: what is left is for the answer and one more question."""
-_SHARE_OF_TIME = 0.8
+_SHARE_OF_TIME = 0.9
 """Of the time until the first word, so much may be prefill: the rest restores what is cached."""
 _TURNS_SHARE_OF_TIME = 0.25
 """The same for old turns of a new branch, which must be read again."""

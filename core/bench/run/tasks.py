@@ -113,7 +113,8 @@ def _note(passage: Passage) -> Passage:
 def replay(path: Path, folder: Path, db: Database, k: int, limit: int) -> Workload:
     """A person's own questions over a folder of documents, read and searched as the program does.
 
-    A line is ``{"question": …}``, with ``session`` and ``answer`` where they are known.
+    A line is ``{"question": …}``, with ``session``, ``answer`` and ``evidence`` (text of the documents that an
+    answer needs, verbatim) where they are known.
     """
     ingest([folder], db, cancel=threading.Event(), progress=lambda _: None)
     searcher = Searcher(db)
@@ -128,7 +129,14 @@ def replay(path: Path, folder: Path, db: Database, k: int, limit: int) -> Worklo
         answer = str(row.get("answer", ""))
         history[session].append(Turn(text, answer))
         questions.append(
-            Asked(f"{number}", session, text, found.passages, Scope(), (answer,) if answer else ())
+            Asked(
+                f"{number}",
+                session,
+                text,
+                found.passages,
+                answers=(answer,) if answer else (),
+                evidence=tuple(map(str, row.get("evidence", ()))),
+            )
         )
     return Workload("replay", with_turns(questions), f"{len(questions)} recorded questions, k = {k}")
 
