@@ -6,22 +6,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from core import first_word
 from core import plan as planning
 from core.errors import PromptTooLong
 from core.history import branch_of, latest_turns, n_tokens
 from core.metrics import count, seconds
 from core.prompt import end_key, lay_out
-from core.types import Block, CachePlace, Context, Passage, Prompt, Question, Scope, Segment
+from core.types import Block, CachePlace, Context, Passage, Prompt, Question, Scope, Segment, SegmentKind
 from core.workbench import Workbench
 
 _WHOLE_SHARE = 0.75
 """Of the model's context, so much may be documents read whole: the rest is for the turns."""
 _RIDE_SHARE = 0.85
 """The same with riders: what is left is for the answer and one more question."""
-_SHARE_OF_TIME = 0.9
-"""Of the time until the first word, so much may be prefill: the rest restores what is cached."""
-_TURNS_SHARE_OF_TIME = 0.25
-"""The same for old turns of a new branch, which must be read again."""
 _HISTORY_SHARE = 0.125
 """Of the model's context, so much stays for old turns of a new branch, whatever the passages take."""
 
@@ -82,8 +79,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
         head = (bench.writer.head(),)
         room = limit - n_tokens(*head, *segments.values()) - ask
         room = min(max(room, int(_HISTORY_SHARE * limit)), limit // 2 - ask)
-        if bench.first_word_s and (rate := bench.cache.rates.prefill_token_s.value):
-            room = min(room, int(_TURNS_SHARE_OF_TIME * bench.first_word_s / rate))
+        room = min(room, first_word.room_for_turns(bench))
         latest = latest_turns(bench, question.conversation_id, room)
         if n_tokens(*head, *latest) < before_it:
             branch, history, held = head, latest, {}
@@ -111,7 +107,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     next_ones = tuple(_elements(bench, other) for other in waiting)
     by_content = rules.dedup and bench.dedup in ("content", "auto") and not as_found
     around = _surroundings(bench, branch) if by_content else None
-    left = _time_left(bench, branch, root, n_tokens(*history) + ask)
+    left = first_word.time_left(bench, branch, root, segments, n_tokens(*history) + ask)
     ridable = _ridable(bench, question.scope, standing, place, fixed)
     order_s = 0.0
     while True:
@@ -146,9 +142,11 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
         cost = _cost(bench, whole)
         if left is None or cost.n_missing <= left.room(cost.n_tokens - cost.n_missing):
             return whole
-    if plan.n_over_time:
-        left_out = count(plan.n_over_time, "passage")
-        made.notes.append(f"{left_out} left out, so that the answer begins within {bench.first_word_s:g} s.")
+    if plan.n_over_time or plan.excerpt:
+        left_out = f"{count(plan.n_over_time, 'passage')} left out" if plan.n_over_time else ""
+        in_part = "1 passage read in part" if plan.excerpt else ""
+        what = " and ".join(filter(None, (left_out, in_part)))
+        made.notes.append(f"{what}, so that the answer begins within {bench.first_word_s:g} s.")
     return made
 
 
@@ -229,30 +227,11 @@ def _longest_ask(bench: Workbench, question: Question, context: Context, held: C
     return n_tokens(bench.writer.ask(said, question.text))
 
 
-def _time_left(
-    bench: Workbench, branch: Sequence[Segment], root: bytes, after: int
-) -> planning.TimeLeft | None:
-    """Until the first word is due; None where it is due at no time, or this machine's rate is not known yet.
-
-    The last answer is taken off where it was not read again. ``after``: tokens behind the passages.
-    """
-    rates = bench.cache.rates
-    if not bench.first_word_s or not rates.prefill_token_s.value:
-        return None
-    prompt = lay_out(branch, root)
-    n_cached = sum(
-        len(chunk.tokens) for chunk, _ in zip(prompt.chunks, bench.cache.locate(prompt), strict=False)
-    )
-    pending_s = rates.prefill_s(n_cached, prompt.n_tokens - n_cached)
-    left = (_SHARE_OF_TIME * bench.first_word_s - pending_s) / rates.prefill_token_s.value
-    return planning.TimeLeft(left, rates.attention, prompt.n_tokens, after)
-
-
 def _held(bench: Workbench, branch: Sequence[Segment]) -> dict[str, None]:
     """Ids of the blocks that stand in a branch, in its order; none where nothing is to be referenced."""
     if bench.dedup == "off" or not bench.rules.dedup:
         return {}
-    return dict.fromkeys(segment.block_id for segment in branch if segment.block_id)
+    return dict.fromkeys(segment.block_id for segment in branch if segment.kind is SegmentKind.BLOCK)
 
 
 def _surroundings(bench: Workbench, branch: Sequence[Segment]) -> planning.Surroundings:
@@ -389,9 +368,9 @@ def _cost(bench: Workbench, made: Draft) -> planning.Cost:
 def explain(bench: Workbench, made: Draft) -> list[str]:
     """What alignment found, a sentence each; nothing where it had nothing to choose."""
     match, n_new = made.plan.match, len(made.plan.blocks) - len(made.plan.riders)
-    shortened = _explain_shortened(made)
+    others = [*_explain_shortened(made), *_explain_excerpt(made)]
     if not match.order:
-        return shortened
+        return others
     saved_s = bench.cache.rates.prefill_s(n_tokens(*made.branch), match.weight)
     saves = f"{count(match.weight, 'token')}" + (f", about {seconds(saved_s)}" if saved_s else "")
     come = "comes" if len(match.order) == 1 else "come"
@@ -405,7 +384,7 @@ def explain(bench: Workbench, made: Draft) -> list[str]:
         sentences.append(f"{count(n_riding, 'more passage')} {stay} between them.")
     if made.plan.moved:
         sentences.append("The passages were moved for it; their ranking stands behind them.")
-    return sentences + shortened
+    return sentences + others
 
 
 def _explain_shortened(made: Draft) -> list[str]:
@@ -415,6 +394,11 @@ def _explain_shortened(made: Draft) -> list[str]:
     passages = count(len(plan.blocks) - len(plan.riders), "passage")
     saved = count(plan.n_shortened_tokens, "token")
     return [f"{passages}, {plan.n_shortened} shortened: {saved} less, since their text stands further up."]
+
+
+def _explain_excerpt(made: Draft) -> list[str]:
+    titles = [passage.place.title for passage in made.plan.passages if passage.block.id == made.plan.excerpt]
+    return [f"Of one passage of “{title}” the part around its best sentence was read." for title in titles]
 
 
 def n_on_disk(bench: Workbench, prompt: Prompt, place: CachePlace) -> int:

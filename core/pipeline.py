@@ -240,6 +240,7 @@ def _views(made: Draft) -> list[ChunkView]:
     words = {
         SegmentKind.HEAD: "instructions",
         SegmentKind.BLOCK: "earlier passage",
+        SegmentKind.EXCERPT: "part of an earlier passage",
         SegmentKind.ASK: "earlier question",
         SegmentKind.ANSWER: "earlier answer",
     }

@@ -59,6 +59,10 @@ class PromptWriter:
         """A block that holds references in place of some of its text: ``text`` is how it stands there."""
         return Segment(SegmentKind.BLOCK, self._content(text), block_id)
 
+    def excerpt(self, block: Block, text: str) -> Segment:
+        """``text``, a part of a block, in its place."""
+        return Segment(SegmentKind.EXCERPT, self._content(f"[{block.label}]\n{text}\n\n"), block.id)
+
     def block(self, block: Block, tokens: Tokens) -> Segment:
         return Segment(SegmentKind.BLOCK, tokens, block.id)
 

@@ -234,6 +234,8 @@ GRID_VERSION = 1
 class SegmentKind(StrEnum):
     HEAD = "head"
     BLOCK = "block"
+    EXCERPT = "excerpt"
+    """The part of a block that there was time for."""
     ASK = "ask"
     ANSWER = "answer"
 
@@ -245,7 +247,7 @@ class Segment:
     kind: SegmentKind
     tokens: Tokens
     block_id: str = ""
-    """Set for BLOCK segments."""
+    """Set for BLOCK and EXCERPT segments."""
 
     @property
     def element(self) -> int:

@@ -44,7 +44,7 @@ class Upkeep:
             segment.element
             for _, ledger in conversations.ledger(conversation_id)
             for segment in ledger
-            if segment.kind in (SegmentKind.ASK, SegmentKind.ANSWER)
+            if segment.kind in (SegmentKind.ASK, SegmentKind.ANSWER, SegmentKind.EXCERPT)
         }
         conversations.delete(conversation_id)
         if self.bench is not None:

@@ -3,6 +3,7 @@
 from core.plan.annotate import annotation
 from core.plan.content import Surroundings
 from core.plan.dedup import Form, expand
+from core.plan.excerpt import window
 from core.plan.phrases import phrases_for
 from core.plan.planner import EVERYTHING, Plan, PlanRequest, Rules, make, make_whole
 from core.plan.policy import Decision, Prospect, TimeLeft, as_found, decide, kind_of
@@ -31,4 +32,5 @@ __all__ = [
     "make",
     "make_whole",
     "phrases_for",
+    "window",
 ]

@@ -104,6 +104,8 @@ class Plan:
     annotation: str
     match: PathMatch
     """The cached path that the new blocks begin with."""
+    excerpt: str
+    """Id of the one of ``blocks`` of which only a part is read; empty if none."""
     n_left_out: int
     """Retrieved passages that found no room."""
     n_over_time: int
@@ -159,7 +161,7 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
     standing, n_cached = order.standing, order.n_cached
     if rules.align and request.around is not None:
         standing, n_cached = _followed(request, request.around, segments_of, order)
-    over_time = _over_time(request.time_left, fitting, segments_of, standing[:n_cached])
+    over_time, part = _over_time(request.time_left, fitting, segments_of, standing[:n_cached])
     blocks = tuple(passage.block for passage in standing if passage.block.id not in over_time)
     forms = tuple(whole(block) for block in blocks)
     segments = tuple(segments_of[block.id] for block in blocks)
@@ -168,6 +170,10 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
         shortened = deduplicate(blocks, segments_of, request.around, request.after, n_whole=order.n_cached)
         forms, segments = shortened.forms, shortened.segments
         n_saved, n_shortened = shortened.n_saved_tokens, shortened.n_blocks
+    if part is not None:  # last: it serves this question alone
+        blocks = (*blocks, part.block)
+        forms = (*forms, Form(part.block.id, part.block.label, (part.text,)))
+        segments = (*segments, part.segment)
     stands_at = {id_: n for n, id_ in enumerate((*request.held, *(block.id for block in blocks)))}
     found: dict[str, Passage] = {}
     for passage in request.context.passages:
@@ -191,8 +197,9 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
             phrases=request.phrases,
         ),
         match=order.match,
-        n_left_out=len(found) - len(used) - len(over_time),
-        n_over_time=len(over_time),
+        excerpt="" if part is None else part.block.id,
+        n_left_out=len(found) - len(used) - len(over_time) + (part is not None),
+        n_over_time=len(over_time) - (part is not None),
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references) + n_saved,
         n_shortened=n_shortened,
         n_shortened_tokens=n_saved,
@@ -271,23 +278,42 @@ def _cached_path(
     return PathMatch(tuple(path), n_tokens, riding.weight, 0 if begins else match.weight), riding
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is read of a passage."""
+
+    block: Block
+    text: str
+    segment: Segment
+
+
 def _over_time(
     left: TimeLeft | None,
     fitting: Sequence[Passage],
     segments_of: Mapping[str, Segment],
     cached: Sequence[Passage],
-) -> frozenset[str]:
-    """Ids of the fitting passages that are not read, in order to keep to a time."""
+) -> tuple[frozenset[str], _Part | None]:
+    """Ids of the fitting passages that are not read whole, in order to keep to a time, and a part of one."""
     if left is None:
-        return frozenset()
+        return frozenset(), None
     free = {passage.block.id for passage in cached}
-    lengths = {id_: len(segments_of[id_].tokens) for id_ in (*free, *(p.block.id for p in fitting))}
-    taken = within_time(
-        [lengths[passage.block.id] for passage in fitting],
+    parts: list[_Part] = []
+
+    def part_of(index: int, room: int) -> int:
+        made = left.excerpt_of(fitting[index], room)
+        if made is None:
+            return 0
+        parts.append(_Part(fitting[index].block, *made))
+        return len(made[1].tokens)
+
+    taken, _ = within_time(
+        [len(segments_of[passage.block.id].tokens) for passage in fitting],
         [passage.block.id in free for passage in fitting],
-        left.room(sum(lengths[id_] for id_ in free)),
+        left.room(sum(len(segments_of[id_].tokens) for id_ in free)),
+        part_of,
     )
-    return frozenset(passage.block.id for passage in fitting) - {fitting[i].block.id for i in taken}
+    ids = frozenset(passage.block.id for passage in fitting) - {fitting[i].block.id for i in taken}
+    return ids, parts[0] if parts else None
 
 
 def _followed(
@@ -336,6 +362,7 @@ def make_whole(request: PlanRequest, scope: Sequence[Passage]) -> Plan:
             phrases=request.phrases,
         ),
         match=NO_PATH,
+        excerpt="",
         n_left_out=0,
         n_over_time=0,
         n_deduplicated_tokens=sum(len(request.segments[p.block.id].tokens) for p in references),

@@ -4,11 +4,11 @@ The thresholds are judgements, until they are measured. They err on the side of 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.types import CollectionInfo
+from core.types import CollectionInfo, Passage, Segment
 from core.work import tokens_within
 
 _LEAST_S = 0.1
@@ -127,6 +127,16 @@ def kind_of(text: str) -> str:
     return ""
 
 
+def _no_excerpt(passage: Passage, room: int) -> tuple[str, Segment] | None:
+    del passage, room
+    return None
+
+
+def _no_part(index: int, room: int) -> int:
+    del index, room
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
     """Until the first word is due."""
@@ -138,26 +148,38 @@ class TimeLeft:
     """Tokens that stand before the new blocks."""
     after: int
     """Tokens to be read behind them: old turns, the question with its annotation."""
+    excerpt_of: Callable[[Passage, int], tuple[str, Segment] | None] = _no_excerpt
+    """The part of a passage that has at most so many tokens, and its segment; None where that is too few."""
 
     def room(self, n_cached: int) -> int:
         """Tokens of blocks that may be read behind those that are cached, ``n_cached`` tokens."""
         return max(0, tokens_within(self.work, self.before + n_cached, self.attention) - self.after)
 
 
-def within_time(n_tokens: Sequence[int], free: Sequence[bool], room: int) -> tuple[int, ...]:
+def within_time(
+    n_tokens: Sequence[int], free: Sequence[bool], room: int, part_of: Callable[[int, int], int] = _no_part
+) -> tuple[tuple[int, ...], int | None]:
     """Which passages, in relevance order, are read if ``room`` tokens may be: indices, ascending.
 
-    Cached ones (``free``) cost nothing; of the others the most relevant ones that fit. The best one is read
-    whatever it takes where nothing else would be: an answer from nothing is none.
+    Cached ones (``free``) cost nothing; of the others the most relevant ones that fit. And of which one, not
+    among them, a part is read: the first that does not fit. ``part_of(index, room)`` gives the tokens of its
+    part, 0 where none can be made. The best one is read whatever it takes where nothing else would be: an
+    answer from nothing is none.
     """
-    taken = []
+    taken: list[int] = []
+    part = None
     for index, (size, is_free) in enumerate(zip(n_tokens, free, strict=True)):
         if is_free:
             taken.append(index)
         elif size <= room:
             taken.append(index)
             room -= size
-    return tuple(taken) if taken or not n_tokens else (0,)
+        elif part is None and (size := part_of(index, room)):
+            part = index
+            room -= size
+    if not taken and part is None and n_tokens:
+        taken.append(0)
+    return tuple(taken), part
 
 
 def _pays(n_tokens: int, rate: float, risk: int) -> bool:

@@ -116,7 +116,9 @@ class ConversationStore:
         return tuple((tokenizer_id, _segments(segments, blob)) for tokenizer_id, segments, blob in rows)
 
     def given(self, conversation_id: int) -> dict[str, int]:
-        """Of each block in the conversation's prompt so far: the id of the turn that put it there."""
+        """Of each block in the conversation's prompt so far: the id of the turn that put it there. One of
+        which only a part was read is not there.
+        """
         rows = self._db.rows(
             "SELECT id, ledger_segments FROM turns WHERE conversation_id = ? ORDER BY ordinal",
             [conversation_id],
@@ -126,8 +128,8 @@ class ConversationStore:
             segments = json.loads(stored)
             if segments and segments[0][0] == SegmentKind.HEAD:
                 given.clear()  # a new branch: what stood before it was set aside
-            for _, block_id, _ in segments:
-                if block_id:
+            for kind, block_id, _ in segments:
+                if kind == SegmentKind.BLOCK:
                     given.setdefault(block_id, turn_id)
         return given
 

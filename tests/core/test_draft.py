@@ -28,6 +28,7 @@ from core.ingest.library import ingest
 from core.pipeline import answer
 from core.plan import expand
 from core.store.database import open_database
+from core.text import sentences
 from core.types import Answer, Block, Context, FinishReason, Question, RequestMetrics, Scope, SegmentKind
 from core.upkeep import Upkeep
 from core.workbench import Workbench
@@ -123,14 +124,15 @@ def drafted(bench, passages, conversation=None, known=()):
     """
     made = draft(bench, Question("What is due?", conversation, max_tokens=8), context_of(passages))
     full = read_blocks(bench, made.prompt)
-    for block in made.plan.blocks:
+    whole = [block for block in made.plan.blocks if block.id != made.plan.excerpt]
+    for block in whole:
         assert full[block.id] == block.text.replace("\n", " ")
     for block in made.plan.references:
         assert full[block.id] == block.text.replace("\n", " ")
     for id_, text in dict(known).items():
         assert full.get(id_, text) == text
     held = [Block(id_, text) for id_, text in bench.documents.texts(list(full)).items()]
-    assert expand(made.plan.forms, held) == tuple(block.text for block in made.plan.blocks)
+    assert expand(made.plan.forms, held)[: len(whole)] == tuple(block.text for block in whole)
     if bench.dedup == "content":
         bench.dedup = "blocks"
         plain = draft(bench, Question("What is due?", conversation, max_tokens=8), context_of(passages))
@@ -221,10 +223,46 @@ def test_a_time_is_kept_by_leaving_out_what_was_not_read_before(bench, documents
     assert {passage.block.id for passage in cached} <= sent, "what is cached rides free"
     assert passages[0].block.id in sent, "the most relevant of the others"
     assert made.plan.n_over_time == 6 - len(sent) > 0
-    assert any("passages left out, so that" in note for note in made.notes)
+    assert any("passages left out" in note and ", so that" in note for note in made.notes)
     assert not made.plan.n_left_out
     bench.first_word_s = 0.0
     assert not drafted(bench, passages).plan.n_over_time
+
+
+def test_of_what_there_is_no_time_for_the_part_that_matters_is_read(bench, documents):
+    passages = documents.passages()[:3]
+    list(answer(bench, 1, Question("Hello?", max_tokens=2), context_of(()), CancelFlag()))
+    text = passages[0].block.text
+    quote = next(text[a:b] for a, b in sentences(text) if a > len(text) // 2)
+    best = replace(passages[0], quote=quote, quote_start=text.index(quote))
+    bench.first_word_s = bench.cache.rates.prefill_s(0, 400)
+    question = Question("What is due?", max_tokens=8)
+    made = draft(bench, question, context_of([best]))
+    assert explain(bench, made) == ["Of one passage of “one.txt” the part around its best sentence was read."]
+    assert made.notes == [
+        f"1 passage read in part, so that the answer begins within {bench.first_word_s:g} s."
+    ]
+    done = list(answer(bench, 2, question, context_of((best, *passages[1:])), CancelFlag()))[-1]
+    turn = next(iter(bench.conversations.turns(done.conversation_id)))
+    ((_, ledger),) = bench.conversations.ledger(done.conversation_id)
+    (part,) = [segment for segment in ledger if segment.kind is SegmentKind.EXCERPT]
+    said = text_of(bench, part)
+    assert quote in said
+    assert said.startswith(f"[{best.block.label}]\n")
+    assert 64 <= len(part.tokens) < len(bench.segments_of([best.block])[best.block.id].tokens)
+    assert best.block.id in {passage.block.id for passage in turn.answer.passages}
+
+    # It does not count as being there: asked again without haste, all of it is read.
+    assert best.block.id not in bench.conversations.given(done.conversation_id)
+    bench.first_word_s = 0.0
+    again = draft(bench, replace(question, conversation_id=done.conversation_id), context_of([best]))
+    assert best.block.id in {block.id for block in again.plan.blocks}
+    assert not again.plan.excerpt
+
+    # And it goes with its document.
+    assert best.block.id in bench.cache.block_ids()
+    bench.forget_blocks([best.block.id])
+    assert best.block.id not in bench.cache.block_ids()
 
 
 def test_the_policy_gives_a_reason_and_can_leave_alone(bench, documents):
@@ -402,6 +440,11 @@ class Conversations(RuleBasedStateMachine):
     @rule(dedup=st.sampled_from(["blocks", "content", "content"]))
     def change_the_setting(self, dedup):
         self.bench.dedup = dedup
+
+    @rule(seconds=st.sampled_from([0.0, 0.4, 0.8, 2.0]))
+    def be_in_a_hurry(self, seconds):
+        self.bench.cache.rates.prefill_token_s.value = 0.001
+        self.bench.first_word_s = seconds
 
     def teardown(self):
         self.context.__exit__(None, None, None)

@@ -339,7 +339,8 @@ class Local:
         return len(last.tokens) - len(bare.tokens) if last.kind is SegmentKind.ASK else 0
 
     def _evidence(self, made: Draft, asked: Asked) -> tuple[int, int]:
-        ids = [segment.block_id for segment in made.prompt.segments if segment.block_id]
+        ids = [segment.block_id for segment in made.prompt.segments if segment.kind is SegmentKind.BLOCK]
+        parts = [form.shown for form in made.plan.forms if form.block_id == made.plan.excerpt]
         if not asked.evidence:
             return evidence_kept(asked, (), ids)
         wanted = set(ids)
@@ -348,7 +349,7 @@ class Local:
             "SELECT text FROM blocks WHERE id IN (?*)", sorted(wanted - known.keys())
         )
         return evidence_kept(
-            asked, [*(known[id_] for id_ in wanted & known.keys()), *(row[0] for row in texts)], ids
+            asked, [*(known[id_] for id_ in wanted & known.keys()), *(row[0] for row in texts), *parts], ids
         )
 
     def _token_level(self, prompt: Prompt) -> int:

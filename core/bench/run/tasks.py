@@ -113,8 +113,8 @@ def _note(passage: Passage) -> Passage:
 def replay(path: Path, folder: Path, db: Database, k: int, limit: int) -> Workload:
     """A person's own questions over a folder of documents, read and searched as the program does.
 
-    A line is ``{"question": …}``, with ``session``, ``answer`` and ``evidence`` (text of the documents that an
-    answer needs, verbatim) where they are known.
+    A line is ``{"question": …}``, with ``session``, ``answer`` and ``evidence`` (texts that an answer needs,
+    verbatim) where they are known.
     """
     ingest([folder], db, cancel=threading.Event(), progress=lambda _: None)
     searcher = Searcher(db)

@@ -286,6 +286,28 @@ def test_riders_leave_a_time_alone_and_are_not_counted_among_what_was_asked():
 
 
 @settings(max_examples=200)
+@given(numbers, st.lists(st.permutations(range(9)), max_size=2), st.integers(0, 200))
+def test_with_a_time_passages_are_whole_or_left_out_but_for_one(asked, cached, work):
+    def excerpt_of(passage, room):
+        return None if room < 5 else (passage.block.text[:5], segment(passage, min(room, 15)))
+
+    ask = replace(request(asked), time_left=TimeLeft(work, 0.0, 0, 10, excerpt_of))
+    index = index_with(*map(tuple, cached))
+    plan, timeless = make(ask, index), make(replace(ask, time_left=None), index)
+    n_cached = len(timeless.match.order)
+    assert plan.blocks[:n_cached] == timeless.blocks[:n_cached], "these ride free"
+    read = sum(len(one.tokens) for one in plan.segments[n_cached:])
+    assert read <= max(0, work - 10) or len(plan.blocks) == 1
+    assert len(plan.passages) + plan.n_over_time == len(timeless.passages)
+    assert {block.id for block in plan.blocks} == {p.block.id for p in plan.passages}
+    if plan.excerpt:
+        assert plan.blocks[-1].id == plan.excerpt == plan.segments[-1].block_id
+        assert plan.forms[-1].shown == plan.blocks[-1].text[:5]
+    whole = len(plan.blocks) - bool(plan.excerpt)
+    assert expand(plan.forms)[:whole] == tuple(block.text for block in plan.blocks[:whole])
+
+
+@settings(max_examples=200)
 @given(numbers, st.integers(0, 300), st.lists(st.permutations(range(12)), max_size=3), st.integers(0, 300))
 def test_riders_change_nothing_else(asked, room, cached, kept_room):
     index = index_with(*map(tuple, cached))

@@ -85,12 +85,35 @@ def test_content_whose_order_matters_is_known(text, kind):
 @given(st.lists(st.tuples(st.integers(1, 500), st.booleans()), max_size=12), st.integers(0, 1500))
 def test_cached_passages_ride_free_and_the_rest_keeps_to_the_time(passages, room):
     sizes, free = [size for size, _ in passages], [is_free for _, is_free in passages]
-    taken = within_time(sizes, free, room)
+    taken, part = within_time(sizes, free, room)
+    assert part is None
     assert list(taken) == sorted(set(taken))
     assert {n for n, is_free in enumerate(free) if is_free} <= set(taken)
     paid = sum(sizes[n] for n in taken if not free[n])
     assert paid <= room or taken == (0,)
     assert bool(taken) == bool(passages)
+
+
+@given(st.lists(st.tuples(st.integers(1, 500), st.booleans()), max_size=12), st.integers(0, 1500))
+def test_of_the_first_passage_that_does_not_fit_a_part_is_read(passages, room):
+    sizes, free = [size for size, _ in passages], [is_free for _, is_free in passages]
+    parts = []
+
+    def part_of(index, left):
+        if left < 50:
+            return 0
+        parts.append((index, left))
+        return left - 10
+
+    taken, part = within_time(sizes, free, room, part_of)
+    assert [index for index, _ in parts] == ([] if part is None else [part])
+    if part is not None:
+        before = [n for n in range(part) if not free[n]]
+        assert set(before) <= set(taken) or room < 50, "relevance first"
+        assert part not in taken
+        assert sum(sizes[n] for n in taken if not free[n]) + parts[0][1] - 10 <= room
+    elif any(size > room for size, is_free in passages if not is_free):
+        assert room < 550
 
 
 def test_what_is_cached_makes_what_is_read_behind_it_dearer():
