@@ -28,8 +28,8 @@ _FIRST_WORDS = (
     ("Within 10 seconds", 10.0),
 )
 _REPEATED = (
-    ("Read again, but for whole passages", "blocks"),
     ("Read once", "content"),
+    ("Read again, but for whole passages", "blocks"),
     ("Decided for each question", "auto"),
     ("Read again", "off"),
 )

@@ -56,7 +56,7 @@ class Settings:
     """A cached passage is taken before one that is better by less than this share of its score; 0: never."""
     passage_tokens: int = 2048
     """Budget for the passages of one question, in tokens."""
-    dedup: str = "blocks"
+    dedup: str = "content"
     """What a prompt does not repeat: ``blocks`` it holds, also ``content`` of other blocks; or ``off``.
 
     ``auto`` decides for each question whether passages are moved and shortened, by what that saves and risks.

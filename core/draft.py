@@ -221,7 +221,6 @@ def _longest_ask(bench: Workbench, question: Question, context: Context, held: C
         [passage for passage in context.passages if passage.block.id in held],
         moved=bench.rules.rank,
         sources=bench.rules.sources,
-        n_saved_tokens=bench.engine.n_ctx if bench.dedup in ("content", "auto") else 0,
         phrases=planning.phrases_for(question.text),
     )
     return n_tokens(bench.writer.ask(said, question.text))

@@ -48,7 +48,7 @@ class Workbench:
         *,
         ram_budget: int = 0,
         ssd: SsdTier | None = None,
-        dedup: str = "blocks",
+        dedup: str = "content",
         first_word_s: float = 0.0,
         rules: Rules = EVERYTHING,
         clock: Callable[[], float] = time.perf_counter,

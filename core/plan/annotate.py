@@ -6,8 +6,6 @@ from core.plan.phrases import ENGLISH, Phrases
 from core.types import Passage
 
 _LONGEST_NAME = 60
-_WORTH_SAYING = 60
-"""Tokens that references must have saved before a sentence explains them: they speak for themselves."""
 
 
 def annotation(
@@ -16,15 +14,13 @@ def annotation(
     *,
     moved: bool,
     sources: bool = True,
-    n_saved_tokens: int = 0,
     phrases: Phrases = ENGLISH,
 ) -> str:
     """Files of the passages, which of them stand further up, and their ranking if that is not their order.
 
     ``passages``: new and referenced ones together, in relevance order. ``moved``: they do not stand in the
-    prompt in that order. ``sources``: name the files. ``n_saved_tokens``: by references within them. Empty
-    text for no passages. File names are untrusted like all document text: one line each, shortened,
-    tokenized without special tokens.
+    prompt in that order. ``sources``: name the files. Empty text for no passages. File names are
+    untrusted like all document text: one line each, shortened, tokenized without special tokens.
     """
     if not passages:
         return ""
@@ -39,8 +35,6 @@ def annotation(
         lines.append(phrases.sources.format("; ".join(files)))
     if referenced:
         lines.append(phrases.earlier.format(", ".join(passage.block.label for passage in referenced)))
-    if n_saved_tokens >= _WORTH_SAYING:
-        lines.append(phrases.shortened)
     if moved:
         lines.append(_ranking(passages, phrases))
     return "\n".join(lines)

@@ -20,7 +20,6 @@ class Phrases:
     """``{}``: labels."""
     ranking: str
     """``{}``: labels."""
-    shortened: str
 
 
 ENGLISH = Phrases(
@@ -29,7 +28,6 @@ ENGLISH = Phrases(
     "Sources: all of {}.",
     "Given earlier in this conversation: {}.",
     "Most relevant first: {}.",
-    "Where a passage says [see …], the text named stands in that earlier passage.",
 )
 _PHRASES = {
     "en": ENGLISH,
@@ -39,7 +37,6 @@ _PHRASES = {
         "Quellen: vollständig {}.",
         "Weiter oben in diesem Gespräch: {}.",
         "Das Wichtigste zuerst: {}.",
-        "Wo ein Abschnitt [see …] sagt, steht der genannte Text in jenem früheren Abschnitt.",
     ),
     "fr": Phrases(
         "Sources : {}.",
@@ -47,7 +44,6 @@ _PHRASES = {
         "Sources : l'intégralité de {}.",
         "Déjà donnés dans cette conversation : {}.",
         "Du plus au moins pertinent : {}.",
-        "Là où un passage indique [see …], le texte nommé se trouve dans ce passage précédent.",
     ),
     "es": Phrases(
         "Fuentes: {}.",
@@ -55,7 +51,6 @@ _PHRASES = {
         "Fuentes: la totalidad de {}.",
         "Ya dados en esta conversación: {}.",
         "De más a menos relevante: {}.",
-        "Donde un pasaje dice [see …], el texto nombrado está en ese pasaje anterior.",
     ),
     "it": Phrases(
         "Fonti: {}.",
@@ -63,7 +58,6 @@ _PHRASES = {
         "Fonti: per intero {}.",
         "Già dati in questa conversazione: {}.",
         "Dal più al meno rilevante: {}.",
-        "Dove un passaggio dice [see …], il testo indicato si trova in quel passaggio precedente.",
     ),
     "pt": Phrases(
         "Fontes: {}.",
@@ -71,7 +65,6 @@ _PHRASES = {
         "Fontes: a totalidade de {}.",
         "Já dados nesta conversa: {}.",
         "Do mais ao menos relevante: {}.",
-        "Onde uma passagem diz [see …], o texto indicado está nessa passagem anterior.",
     ),
     "nl": Phrases(
         "Bronnen: {}.",
@@ -79,7 +72,6 @@ _PHRASES = {
         "Bronnen: geheel {}.",
         "Eerder in dit gesprek gegeven: {}.",
         "Meest relevant eerst: {}.",
-        "Waar een passage [see …] zegt, staat de genoemde tekst in die eerdere passage.",
     ),
     "ru": Phrases(
         "Источники: {}.",
@@ -87,7 +79,6 @@ _PHRASES = {
         "Источники: полностью {}.",
         "Уже приведены в этом разговоре: {}.",
         "Сначала самые важные: {}.",
-        "Где в отрывке стоит [see …], названный текст находится в том более раннем отрывке.",
     ),
     "zh": Phrases(
         "来源：{}。",
@@ -95,7 +86,6 @@ _PHRASES = {
         "来源：{} 全文。",
         "本对话前面已给出：{}。",
         "按相关性排序：{}。",
-        "段落中写有 [see …] 之处，所指文字见前面的那个段落。",
     ),
     "ja": Phrases(
         "出典：{}。",
@@ -103,7 +93,6 @@ _PHRASES = {
         "出典：{} の全文。",
         "この会話で既出：{}。",
         "関連の高い順：{}。",
-        "[see …] とある箇所の文章は、前にあるその段落にあります。",
     ),
     "ko": Phrases(
         "출처: {}.",
@@ -111,7 +100,6 @@ _PHRASES = {
         "출처: {} 전체.",
         "이 대화에서 이미 제시됨: {}.",
         "관련도 순: {}.",
-        "[see …]라고 된 곳의 글은 앞의 해당 단락에 있습니다.",
     ),
     "ar": Phrases(
         "المصادر: {}.",
@@ -119,7 +107,6 @@ _PHRASES = {
         "المصادر: كامل {}.",
         "وردت سابقا في هذه المحادثة: {}.",
         "الأكثر صلة أولا: {}.",
-        "حيث يرد [see …] في مقطع يوجد النص المذكور في ذلك المقطع السابق.",
     ),
 }
 _SCRIPTS = (

@@ -193,7 +193,6 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
             references if rules.rank else (),
             moved=rules.rank and (bool(riders) or not _rises(places)),
             sources=rules.sources,
-            n_saved_tokens=n_saved,
             phrases=request.phrases,
         ),
         match=order.match,

@@ -71,7 +71,7 @@ def test_finding_by_meaning_is_switched_and_takes_another_embedder(dialog, qtbot
 def test_how_passages_are_read_is_chosen(dialog, qtbot):
     for box, at, name, value in (
         (dialog.first_box, 1, "first_word_s", 2.0),
-        (dialog.repeated_box, 1, "dedup", "content"),
+        (dialog.repeated_box, 1, "dedup", "blocks"),
         (dialog.idle_box, 1, "idle_work", False),
     ):
         with qtbot.waitSignal(dialog.changed) as blocker:

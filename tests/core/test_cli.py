@@ -298,7 +298,9 @@ def test_killed_at_any_moment_the_next_start_uses_what_is_whole_and_no_more(run,
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def test_each_question_by_itself_and_planned_together(run):
+def test_each_question_by_itself_and_planned_together(run, tmp_path):
+    (tmp_path / "data").mkdir(mode=0o700)
+    (tmp_path / "data" / "settings.toml").write_text('dedup = "blocks"\n', encoding="utf-8")
     samples = str(sample_documents())
     questions = ["How much is the rent?", "When is the rent paid?", "Who repairs the heating?"]
     arguments = ["ask", "--max-tokens", "8", "--docs", samples, "--json", "--each", "--", *questions]

@@ -19,7 +19,7 @@ from core.bench.run.memory import Seat, SharedEngine
 from core.bench.run.pilot import Pilot
 from core.bench.run.quality import Qualities, evidence_kept
 from core.bench.run.questions import Asked
-from core.config import DATABASE_FILE
+from core.config import DATABASE_FILE, Settings
 from core.draft import Draft, draft, n_on_disk
 from core.engine.protocol import CancelFlag, Engine
 from core.engine.snapshots import SnapshotStore
@@ -72,12 +72,12 @@ class Kind:
 
 AS_FOUND = Rules(align=False, tail=False, dedup=False, rank=False, ride=False, whole=False)
 PILOT = replace(AS_FOUND, dedup=True, rank=True)
-OURS = Kind(ahead=True)
+OURS = Kind(ahead=True, dedup=Settings().dedup)
 VARIANTS = {
     "annotation:ranking": replace(OURS, rules=replace(EVERYTHING, sources=False)),
     "annotation:none": replace(OURS, rules=replace(EVERYTHING, sources=False, rank=False)),
     "annotation:last": replace(OURS, rules=replace(EVERYTHING, annotation_last=True)),
-    "dedup:content": replace(OURS, dedup="content"),
+    "dedup:blocks": replace(OURS, dedup="blocks"),
     "dedup:auto": replace(OURS, dedup="auto"),
     "first-word:2": replace(OURS, first_word_s=2.0),
 }

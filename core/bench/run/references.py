@@ -20,37 +20,37 @@ def measure(engine: ProbingEngine, questions: Sequence[Asked], n: int) -> dict[s
 
     Of the first ``n`` questions that count, have an answer, and of whose passages one repeats a stretch of
     another; None without any, or where the model cannot be cut. In nats a token; ``difference`` is against
-    "whole", with its 95 % interval; ``unexplained``: without the sentence that says what a reference is.
-    ``tokens_whole``, ``tokens_shortened``: of the passages, means. Empties the memory.
+    "whole", with its 95 % interval. ``tokens_whole``, ``tokens_shortened``: of the passages, means. Empties
+    the memory.
     """
     if not engine.can_cut:
         return None
     writer = writer_for(engine)
-    found: dict[str, list[float]] = {"whole": [], "shortened": [], "unexplained": []}
+    found: dict[str, list[float]] = {"whole": [], "shortened": []}
     tokens: dict[str, list[int]] = {"whole": [], "shortened": []}
     sessions: list[str] = []
     for asked in comparable(questions):
         if len(sessions) == n:
             break
         blocks = blocks_of(writer, asked)
-        shortened, n_saved = _shortened(writer, asked, blocks)
+        shortened = _shortened(writer, asked, blocks)
+        said = annotation(asked.passages, (), moved=False, phrases=phrases_for(asked.text))
+        ask = writer.ask(said, asked.text)
         prompts = {
-            name: [writer.head(), *segments, writer.ask(_annotation(asked, said), asked.text)]
-            for name, segments, said in (
-                ("whole", blocks, 0),
-                ("shortened", shortened, n_saved),
-                ("unexplained", shortened, 0),
-            )
+            "whole": [writer.head(), *blocks, ask],
+            "shortened": [writer.head(), *shortened, ask],
         }
-        if n_saved <= 0 or _n_tokens(prompts["whole"]) >= engine.n_ctx:
+        saves = _n_tokens(shortened) < _n_tokens(blocks)
+        if not saves or _n_tokens(prompts["whole"]) >= engine.n_ctx:
             continue
         logprobs = _logprobs(engine, asked, prompts)
-        if all(logprob is not None for logprob in logprobs.values()):
-            sessions.append(asked.session)
-            tokens["whole"].append(_n_tokens(blocks))
-            tokens["shortened"].append(_n_tokens(shortened))
-            for name, logprob in logprobs.items():
-                found[name].append(logprob or 0.0)
+        if len(logprobs) < len(prompts):
+            continue
+        sessions.append(asked.session)
+        tokens["whole"].append(_n_tokens(blocks))
+        tokens["shortened"].append(_n_tokens(shortened))
+        for name, logprob in logprobs.items():
+            found[name].append(logprob)
     engine.clear()
     if not sessions:
         return None
@@ -58,10 +58,8 @@ def measure(engine: ProbingEngine, questions: Sequence[Asked], n: int) -> dict[s
     return {"questions": len(sessions), "kinds": kinds(found, "whole", sessions), **means}
 
 
-def _shortened(
-    writer: PromptWriter, asked: Asked, blocks: Sequence[Segment]
-) -> tuple[tuple[Segment, ...], int]:
-    """The segments with references in them, as the product makes them, and how many tokens that saves."""
+def _shortened(writer: PromptWriter, asked: Asked, blocks: Sequence[Segment]) -> tuple[Segment, ...]:
+    """The segments with references in them, as the product makes them."""
     around = Surroundings(
         held=(),
         unclear=frozenset(),
@@ -69,20 +67,12 @@ def _shortened(
         follow=lambda key, _: (key, False),
     )
     whole = {segment.block_id: segment for segment in blocks}
-    made = deduplicate([passage.block for passage in asked.passages], whole, around, b"")
-    return made.segments, made.n_saved_tokens
+    return deduplicate([passage.block for passage in asked.passages], whole, around, b"").segments
 
 
-def _annotation(asked: Asked, n_saved: int) -> str:
-    phrases = phrases_for(asked.text)
-    return annotation(asked.passages, (), moved=False, n_saved_tokens=n_saved, phrases=phrases)
-
-
-def _logprobs(
-    engine: ProbingEngine, asked: Asked, prompts: dict[str, list[Segment]]
-) -> dict[str, float | None]:
-    """Read every prompt, what it has in common with the one before only once."""
-    found: dict[str, float | None] = {}
+def _logprobs(engine: ProbingEngine, asked: Asked, prompts: dict[str, list[Segment]]) -> dict[str, float]:
+    """Read every prompt, what it has in common with the one before only once. Empty for an empty answer."""
+    found: dict[str, float] = {}
     before: list[bytes] = []
     for name, segments in prompts.items():
         prompt = lay_out(segments, b"")
@@ -94,7 +84,9 @@ def _logprobs(
         else:
             engine.clear()
         read(engine, prompt.chunks[n_common:])
-        found[name] = assess(engine, asked, prompt.n_tokens, answers=False).logprob
+        logprob = assess(engine, asked, prompt.n_tokens, answers=False).logprob
+        if logprob is not None:
+            found[name] = logprob
         before = keys
     return found
 

@@ -27,11 +27,6 @@ def test_order_and_place_are_told_where_they_differ():
     ]
 
 
-def test_references_are_explained_only_where_they_saved_more_than_that_takes():
-    assert "[see" not in annotation((ONE, TWO), (), moved=False, n_saved_tokens=20)
-    assert "[see" in annotation((ONE, TWO), (), moved=False, n_saved_tokens=200)
-
-
 def test_whole_documents_are_named_and_what_was_found_is_ranked():
     assert annotation_of_whole((ONE, TWO), ()) == "Sources: all of a.txt."
     assert annotation_of_whole((ONE, TWO), (TWO,)).endswith(f"Most relevant first: {TWO.block.label}.")

@@ -39,9 +39,9 @@ def test_only_passages_that_share_text_are_read_and_each_way_is_read_as_alone(ti
         found = references.measure(engine, questions, 5)
         assert found["questions"] == 1
         assert found["tokens_shortened"] < 0.8 * found["tokens_whole"]
-        assert set(found["kinds"]) == {"whole", "shortened", "unexplained"}
+        assert set(found["kinds"]) == {"whole", "shortened"}
         assert found["kinds"]["whole"]["difference"] == 0
-        assert len({kind["logprob"] for kind in found["kinds"].values()}) == 3
+        assert len({kind["logprob"] for kind in found["kinds"].values()}) == 2
 
         writer = writer_for(engine)
         said = annotation(shared.passages, (), moved=False)
