@@ -114,7 +114,7 @@ class SettingsDialog(QDialog):
         self.repeated_box = self._box("Repeated text", _REPEATED, settings.dedup)
         self.idle_box = self._box("While idle", _IDLE, settings.idle_work)
         for words, box, tip in (
-            ("First word", self.first_box, "What takes longer to read is left out or read in part, and it is said"),
+            ("First word", self.first_box, "What takes longer is left out or read in part, and it is said"),
             ("Repeated text", self.repeated_box, "Text that stands in several passages of a question"),
             ("While idle", self.idle_box, "What is done while you read an answer"),
         ):

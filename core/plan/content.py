@@ -40,8 +40,10 @@ def cached_next(
     whole: Mapping[str, Segment],
     around: Surroundings,
     after: bytes,
-) -> list[int]:
+) -> list[int] | None:
     """Indices into ``rest``: what is cached, in whichever form, one behind the other, behind ``first``.
+
+    None where no text stands twice, so that nothing is to be shortened either.
 
     Alignment sees whole blocks only. Where a block behind these was shortened, its path goes on unseen: this
     follows it. ``first`` are the cached blocks that alignment put in front, whole. Among several cached ones
@@ -50,7 +52,7 @@ def cached_next(
     stay_whole = frozenset(range(len(first)))
     blocks = [*first, *rest]
     if not any(form.references for form in shorten(around.held, blocks, stay_whole=stay_whole)):
-        return []
+        return None
     key = after
     for block in first:
         key, _ = around.follow(key, whole[block.id])

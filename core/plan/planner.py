@@ -158,16 +158,20 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
     order = _ordered(request, fitting, considered, index, statistics)
     riders = order.riders
     segments_of = {**request.segments, **order.segments} if riders else request.segments
-    standing, n_cached = order.standing, order.n_cached
-    if rules.align and request.around is not None:
-        standing, n_cached = _followed(request, request.around, segments_of, order)
+    standing, n_cached, around = order.standing, order.n_cached, request.around
+    if rules.align and around is not None:
+        followed = _followed(request, around, segments_of, order)
+        if followed is None:
+            around = None
+        else:
+            standing, n_cached = followed
     over_time, part = _over_time(request.time_left, fitting, segments_of, standing[:n_cached])
     blocks = tuple(passage.block for passage in standing if passage.block.id not in over_time)
     forms = tuple(whole(block) for block in blocks)
     segments = tuple(segments_of[block.id] for block in blocks)
     n_saved = n_shortened = 0
-    if request.around is not None:
-        shortened = deduplicate(blocks, segments_of, request.around, request.after, n_whole=order.n_cached)
+    if around is not None:
+        shortened = deduplicate(blocks, segments_of, around, request.after, n_whole=order.n_cached)
         forms, segments = shortened.forms, shortened.segments
         n_saved, n_shortened = shortened.n_saved_tokens, shortened.n_blocks
     if part is not None:  # last: it serves this question alone
@@ -317,10 +321,10 @@ def _over_time(
 
 def _followed(
     request: PlanRequest, around: Surroundings, segments_of: Mapping[str, Segment], order: _Order
-) -> tuple[tuple[Passage, ...], int]:
+) -> tuple[tuple[Passage, ...], int] | None:
     """The order with those blocks next to the cached ones that are cached there in a shorter form.
 
-    And how many are cached then.
+    And how many are cached then. None where no text stands twice.
     """
     first, rest = order.standing[: order.n_cached], order.standing[order.n_cached :]
     following = cached_next(
@@ -330,6 +334,8 @@ def _followed(
         around,
         request.after,
     )
+    if following is None:
+        return None
     others = [passage for i, passage in enumerate(rest) if i not in following]
     return (*first, *(rest[i] for i in following), *others), order.n_cached + len(following)
 
