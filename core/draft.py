@@ -107,7 +107,8 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     next_ones = tuple(_elements(bench, other) for other in waiting)
     by_content = rules.dedup and bench.dedup in ("content", "auto") and not as_found
     around = _surroundings(bench, branch) if by_content else None
-    left = first_word.time_left(bench, branch, root, segments, n_tokens(*history) + ask)
+    behind = n_tokens(*history) + ask
+    left = first_word.time_left(bench, branch, root, segments, behind, in_part=not as_found)
     ridable = _ridable(bench, question.scope, standing, place, fixed)
     order_s = 0.0
     while True:

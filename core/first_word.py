@@ -5,6 +5,7 @@ not fit the part around its best sentence.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from core import plan as planning
 from core.prompt import lay_out
@@ -30,12 +31,18 @@ def room_for_turns(bench: Workbench) -> int:
 
 
 def time_left(
-    bench: Workbench, branch: Sequence[Segment], root: bytes, whole: Mapping[str, Segment], after: int
+    bench: Workbench,
+    branch: Sequence[Segment],
+    root: bytes,
+    whole: Mapping[str, Segment],
+    after: int,
+    *,
+    in_part: bool,
 ) -> planning.TimeLeft | None:
     """Until the first word is due; None where it is due at no time, or this machine's rate is not known yet.
 
     The last answer is taken off where it was not read again. ``whole``: the passages' segments by block id;
-    ``after``: tokens behind them.
+    ``after``: tokens behind them. ``in_part``: of one of them a part may be read.
     """
     rates = bench.cache.rates
     if not bench.first_word_s or not rates.prefill_token_s.value:
@@ -46,10 +53,12 @@ def time_left(
     pending_s = rates.prefill_s(n_cached, prompt.n_tokens - n_cached)
     left = (_SHARE_OF_TIME * bench.first_word_s - pending_s) / rates.prefill_token_s.value
 
+    made = planning.TimeLeft(left, rates.attention, prompt.n_tokens, after)
+
     def excerpt_of(passage: Passage, room: int) -> tuple[str, Segment] | None:
         return _excerpt(bench, passage, len(whole[passage.block.id].tokens), room)
 
-    return planning.TimeLeft(left, rates.attention, prompt.n_tokens, after, excerpt_of)
+    return replace(made, excerpt_of=excerpt_of) if in_part else made
 
 
 def _excerpt(bench: Workbench, passage: Passage, n_whole: int, room: int) -> tuple[str, Segment] | None:

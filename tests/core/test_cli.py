@@ -223,10 +223,13 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_read(tmp_path, embedded_model):
         "--data-dir", str(tmp_path / "data"), "--model", str(embedded_model), "--max-tokens", "2000",
         "--docs", str(sample_documents()), "--", "Who approves a journey abroad?",
     ]  # fmt: skip
+    # Where the tests are a script's background job SIGINT is ignored, and the child would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(cli.__file__).parent.parent,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
+    signal.signal(signal.SIGINT, before)
     database = tmp_path / "data" / "slipstream.db"
     deadline = time.monotonic() + 60
     while not database.exists() and time.monotonic() < deadline:

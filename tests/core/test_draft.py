@@ -308,6 +308,11 @@ def test_passages_of_a_collection_as_found_are_neither_moved_nor_shortened(bench
         assert made.reasons == ["Passages stand as found: the collection “Leases” is set so."]
         full = {s.block_id: text_of(bench, s) for s in made.prompt.segments if s.block_id}
         assert all(passage.block.text in full[passage.block.id] for passage in other)
+    bench.first_word_s = bench.cache.rates.prefill_s(0, 700)
+    made = draft(bench, question, context_of(other))
+    assert made.plan.n_over_time
+    assert not made.plan.excerpt, "left out, not shortened"
+    bench.first_word_s = 0.0
     bench.collections.change(replace(bench.collections.find(scope.collection_id), as_found=False))
     after = draft(bench, question, context_of(other))
     assert after.plan.forms == before.plan.forms
