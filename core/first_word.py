@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core import plan as planning
+from core.engine.protocol import CancelFlag
 from core.prompt import lay_out
 from core.types import Passage, Segment
 from core.workbench import Workbench
@@ -20,6 +21,17 @@ _EXCERPT_TRIES, _EXCERPT_TRIMMED = 3, 0.95
 """Tokens are not spread evenly over a text: it is cut again where it has too many."""
 _TURNS_SHARE_OF_TIME = 0.25
 """Of the time, so much may go to old turns of a new branch, which must be read again."""
+
+
+def learn_rate(bench: Workbench, cancel: CancelFlag) -> None:
+    """Read the instructions, which every prompt begins with, where a time is set and no rate is known yet.
+
+    Raises Cancelled, EngineError.
+    """
+    if bench.first_word_s and bench.cache.rates.prefill_token_s.value is None:
+        prompt = lay_out([bench.writer.head()], bench.root_of(""))
+        for _step in bench.cache.prefill(prompt, cancel, logits=False, n_on_disk=1):
+            pass
 
 
 def room_for_turns(bench: Workbench) -> int:

@@ -229,6 +229,17 @@ def test_a_time_is_kept_by_leaving_out_what_was_not_read_before(bench, documents
     assert not drafted(bench, passages).plan.n_over_time
 
 
+def test_a_time_holds_from_the_first_question_on(bench, documents):
+    passages = documents.passages()
+    assert bench.cache.rates.prefill_token_s.value is None
+    bench.first_word_s = 0.001
+    question = Question("What is due?", max_tokens=2)
+    done = list(answer(bench, 1, question, context_of(passages), CancelFlag()))[-1]
+    assert bench.cache.rates.prefill_token_s.value
+    assert len(done.turn.answer.passages) == 1, "of nothing there is no answer"
+    assert any("left out" in note for note in done.turn.answer.notes)
+
+
 def test_of_what_there_is_no_time_for_the_part_that_matters_is_read(bench, documents):
     passages = documents.passages()[:3]
     list(answer(bench, 1, Question("Hello?", max_tokens=2), context_of(()), CancelFlag()))
