@@ -63,7 +63,7 @@ class Settings:
     """
     first_word_s: float = 0.0
     """Seconds after which an answer should begin: passages that would take longer to read are left out, the
-    least relevant first. 0: no limit."""
+    least relevant first, and one is read in part. 0: no limit."""
     kv_type: str = "f16"
     """How the KV cache is kept: ``f16``, or ``q8_0`` for half the memory at slower prefill."""
     idle_work: bool = True

@@ -72,7 +72,8 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     limit = bench.engine.n_ctx - question.max_tokens
     segments = bench.segments_of([passage.block for passage in context.passages])
     held = _held(bench, branch)
-    ask = _longest_ask(bench, question, context, held)
+    phrases = planning.phrases_for(question.text)
+    ask = _longest_ask(bench, question, context, held, phrases)
     wanted = sum(len(segment.tokens) for id_, segment in segments.items() if id_ not in held)
     before_it = n_tokens(*branch, *history)
     if before_it + ask + wanted > limit and question.conversation_id is not None:
@@ -83,7 +84,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
         latest = latest_turns(bench, question.conversation_id, room)
         if n_tokens(*head, *latest) < before_it:
             branch, history, held = head, latest, {}
-            ask = _longest_ask(bench, question, context, held)
+            ask = _longest_ask(bench, question, context, held, phrases)
             is_new_branch = True
             notes = ["Earlier passages and turns were set aside to make room."]
     fixed = n_tokens(*branch, *history)
@@ -119,7 +120,7 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
             after,
             room,
             rules=rules,
-            phrases=planning.phrases_for(question.text),
+            phrases=phrases,
             waiting=next_ones,
             time_left=left,
             ridable=ridable,
@@ -139,10 +140,8 @@ def draft(bench: Workbench, question: Question, context: Context, waiting: Seque
     prompt = lay_out((*branch, *added), root)
     made = Draft(plan, branch, added, prompt, place, is_new_branch, history, notes, reasons, order_s=order_s)
     whole = _whole(bench, question, context, made, limit)
-    if whole is not None:
-        cost = _cost(bench, whole)
-        if left is None or cost.n_missing <= left.room(cost.n_tokens - cost.n_missing):
-            return whole
+    if whole is not None and (left is None or _fits(left, _cost(bench, whole))):
+        return whole
     if plan.n_over_time or plan.excerpt:
         left_out = f"{count(plan.n_over_time, 'passage')} left out" if plan.n_over_time else ""
         in_part = "1 passage read in part" if plan.excerpt else ""
@@ -215,14 +214,20 @@ def _ridable(
     return planning.Ridable(ride_room(bench) - fixed, bench.info.attention, passages_of)
 
 
-def _longest_ask(bench: Workbench, question: Question, context: Context, held: Collection[str]) -> int:
+def _longest_ask(
+    bench: Workbench,
+    question: Question,
+    context: Context,
+    held: Collection[str],
+    phrases: planning.Phrases,
+) -> int:
     """Tokens of the question under the longest annotation that these passages can have."""
     said = planning.annotation(
         context.passages,
         [passage for passage in context.passages if passage.block.id in held],
         moved=bench.rules.rank,
         sources=bench.rules.sources,
-        phrases=planning.phrases_for(question.text),
+        phrases=phrases,
     )
     return n_tokens(bench.writer.ask(said, question.text))
 
@@ -363,6 +368,10 @@ def _cost(bench: Workbench, made: Draft) -> planning.Cost:
         if first <= chunk.segment < len(made.prompt.segments) - 1 and index >= len(cached)
     )
     return planning.Cost(n_blocks, missing)
+
+
+def _fits(left: planning.TimeLeft, cost: planning.Cost) -> bool:
+    return cost.n_missing <= left.room(cost.n_tokens - cost.n_missing)
 
 
 def explain(bench: Workbench, made: Draft) -> list[str]:

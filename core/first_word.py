@@ -15,8 +15,6 @@ from core.workbench import Workbench
 
 _SHARE_OF_TIME = 0.9
 """Of the time until the first word, so much may be prefill: the rest restores what is cached."""
-_SHORTEST_EXCERPT = 64
-"""Tokens. Of a passage for which there is less time nothing is read."""
 _EXCERPT_TRIES, _EXCERPT_TRIMMED = 3, 0.95
 """Tokens are not spread evenly over a text: it is cut again where it has too many."""
 _TURNS_SHARE_OF_TIME = 0.25
@@ -26,7 +24,7 @@ _TURNS_SHARE_OF_TIME = 0.25
 def learn_rate(bench: Workbench, cancel: CancelFlag) -> None:
     """Read the instructions, which every prompt begins with, where a time is set and no rate is known yet.
 
-    Raises Cancelled, EngineError.
+    For before a question, whose figures are then its own. Raises Cancelled, EngineError.
     """
     if bench.first_word_s and bench.cache.rates.prefill_token_s.value is None:
         prompt = lay_out([bench.writer.head()], bench.root_of(""))
@@ -64,7 +62,6 @@ def time_left(
     n_cached = sum(len(chunk.tokens) for chunk, _ in located)
     pending_s = rates.prefill_s(n_cached, prompt.n_tokens - n_cached)
     left = (_SHARE_OF_TIME * bench.first_word_s - pending_s) / rates.prefill_token_s.value
-
     made = planning.TimeLeft(left, rates.attention, prompt.n_tokens, after)
 
     def excerpt_of(passage: Passage, room: int) -> tuple[str, Segment] | None:
@@ -75,7 +72,7 @@ def time_left(
 
 def _excerpt(bench: Workbench, passage: Passage, n_whole: int, room: int) -> tuple[str, Segment] | None:
     """The part of a passage of ``n_whole`` tokens around its quote that takes at most ``room`` tokens."""
-    if room < _SHORTEST_EXCERPT:
+    if room < planning.SHORTEST_PART:
         return None
     text, start = passage.block.text, passage.quote_start
     n_characters = len(text) * room // n_whole

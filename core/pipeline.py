@@ -15,7 +15,6 @@ from core.engine.prefix_cache import PrefillStep
 from core.engine.protocol import CancelFlag
 from core.engine.sampling import Sampler, repeats_itself, repeats_lines
 from core.errors import Cancelled
-from core.first_word import learn_rate
 from core.standing import standings
 from core.types import (
     Answer,
@@ -56,7 +55,6 @@ def answer(
     in the middle of its answer ends with AnswerDone and what was said.
     """
     started = time.perf_counter()
-    learn_rate(bench, cancel)
     made = draft(bench, question, context, waiting)
     views = _views(made)
     located = bench.cache.locate(made.prompt, len(views) - 1)  # the last chunk is always computed

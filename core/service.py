@@ -595,8 +595,11 @@ class Service:
         self._engine.put(self._follow_settings)
 
     def _follow_settings(self) -> None:
+        from core.first_word import learn_rate
+
         if self._bench is not None:
             self._bench.dedup, self._bench.first_word_s = self._settings.dedup, self._settings.first_word_s
+            learn_rate(self._bench, self._load_cancel)
         self._keep_warm()
 
     def find_by_meaning(self, settings: Settings) -> None:
@@ -633,12 +636,13 @@ class Service:
 
     def _open_bench(self, path: Path) -> "Workbench":
         from core.engine.llama import LlamaEngine
+        from core.first_word import learn_rate
         from core.workbench import Workbench
 
         engine = LlamaEngine(path, self._settings, self._load_cancel)
         try:
             budget = cache_budgets(self._settings, self._data_dir, engine.memory_bytes).ram
-            return Workbench(
+            bench = Workbench(
                 engine,
                 self._engine.db,
                 ram_budget=budget,
@@ -646,9 +650,12 @@ class Service:
                 dedup=self._settings.dedup,
                 first_word_s=self._settings.first_word_s,
             )
+            learn_rate(bench, self._load_cancel)
         except BaseException:
             engine.close()
             raise
+        else:
+            return bench
 
     def _disk_tier(self) -> "SsdTier | None":
         """The snapshots on disk, opened at first use; also without a model, since removals reach them."""

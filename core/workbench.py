@@ -183,8 +183,8 @@ class Workbench:
                 tokens = self._fresh_tokens[id_] = self.writer.block_tokens(wanted[id_])
             found[id_] = self.writer.block(wanted[id_], tokens)
         self._segments |= found  # those used last stand last
-        for id_ in list(self._segments)[: max(0, len(self._segments) - _MOST_SEGMENTS)]:
-            del self._segments[id_]
+        while len(self._segments) > _MOST_SEGMENTS:
+            del self._segments[next(iter(self._segments))]
         return {id_: found[id_] for id_ in wanted}
 
     def shortened(self, form: Form) -> Segment:

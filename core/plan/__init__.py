@@ -4,18 +4,20 @@ from core.plan.annotate import annotation
 from core.plan.content import Surroundings
 from core.plan.dedup import Form, expand
 from core.plan.excerpt import window
-from core.plan.phrases import phrases_for
+from core.plan.phrases import Phrases, phrases_for
 from core.plan.planner import EVERYTHING, Plan, PlanRequest, Rules, make, make_whole
-from core.plan.policy import Decision, Prospect, TimeLeft, as_found, decide, kind_of
+from core.plan.policy import SHORTEST_PART, Decision, Prospect, TimeLeft, as_found, decide, kind_of
 from core.plan.riders import Ridable
 from core.plan.whole import Choice, Cost, choose
 
 __all__ = [
     "EVERYTHING",
+    "SHORTEST_PART",
     "Choice",
     "Cost",
     "Decision",
     "Form",
+    "Phrases",
     "Plan",
     "PlanRequest",
     "Prospect",

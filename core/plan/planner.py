@@ -165,7 +165,9 @@ def make(request: PlanRequest, index: ContextIndex, statistics: OrderStatistics 
             around = None
         else:
             standing, n_cached = followed
-    over_time, part = _over_time(request.time_left, fitting, segments_of, standing[:n_cached])
+    over_time, part = _over_time(
+        request.time_left, fitting, segments_of, standing[:n_cached], needed=not references
+    )
     blocks = tuple(passage.block for passage in standing if passage.block.id not in over_time)
     forms = tuple(whole(block) for block in blocks)
     segments = tuple(segments_of[block.id] for block in blocks)
@@ -295,8 +297,13 @@ def _over_time(
     fitting: Sequence[Passage],
     segments_of: Mapping[str, Segment],
     cached: Sequence[Passage],
+    *,
+    needed: bool,
 ) -> tuple[frozenset[str], _Part | None]:
-    """Ids of the fitting passages that are not read whole, in order to keep to a time, and a part of one."""
+    """Ids of the fitting passages that are not read whole, in order to keep to a time, and a part of one.
+
+    ``needed``: no earlier turn gave any passage of this question.
+    """
     if left is None:
         return frozenset(), None
     free = {passage.block.id for passage in cached}
@@ -309,11 +316,12 @@ def _over_time(
         parts.append(_Part(fitting[index].block, *made))
         return len(made[1].tokens)
 
-    taken, _ = within_time(
+    taken = within_time(
         [len(segments_of[passage.block.id].tokens) for passage in fitting],
         [passage.block.id in free for passage in fitting],
         left.room(sum(len(segments_of[id_].tokens) for id_ in free)),
         part_of,
+        needed=needed,
     )
     ids = frozenset(passage.block.id for passage in fitting) - {fitting[i].block.id for i in taken}
     return ids, parts[0] if parts else None

@@ -24,6 +24,9 @@ _FAR = 3
 _LOOKED_AT = 1200
 """Characters of a passage that are looked at: what it is shows early."""
 
+SHORTEST_PART = 64
+"""Tokens. Of a passage for which there is less time nothing is read, unless there is nothing else."""
+
 _ABOUT_ORDER = re.compile(
     r"\b(first|last|next|previous|earlier|later|before|after|then|order|sequence|steps?|chronolog\w*|"
     r"zuerst|zuletzt|danach|davor|reihenfolge|schritte?|premier|dernier|ensuite|ordre|étapes?|"
@@ -127,16 +130,6 @@ def kind_of(text: str) -> str:
     return ""
 
 
-def _no_excerpt(passage: Passage, room: int) -> tuple[str, Segment] | None:
-    del passage, room
-    return None
-
-
-def _no_part(index: int, room: int) -> int:
-    del index, room
-    return 0
-
-
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
     """Until the first word is due."""
@@ -148,7 +141,7 @@ class TimeLeft:
     """Tokens that stand before the new blocks."""
     after: int
     """Tokens to be read behind them: old turns, the question with its annotation."""
-    excerpt_of: Callable[[Passage, int], tuple[str, Segment] | None] = _no_excerpt
+    excerpt_of: Callable[[Passage, int], tuple[str, Segment] | None] = lambda _passage, _room: None
     """The part of a passage that has at most so many tokens, and its segment; None where that is too few."""
 
     def room(self, n_cached: int) -> int:
@@ -157,29 +150,34 @@ class TimeLeft:
 
 
 def within_time(
-    n_tokens: Sequence[int], free: Sequence[bool], room: int, part_of: Callable[[int, int], int] = _no_part
-) -> tuple[tuple[int, ...], int | None]:
-    """Which passages, in relevance order, are read if ``room`` tokens may be: indices, ascending.
+    n_tokens: Sequence[int],
+    free: Sequence[bool],
+    room: int,
+    part_of: Callable[[int, int], int] = lambda _index, _room: 0,
+    *,
+    needed: bool = True,
+) -> tuple[int, ...]:
+    """Which passages, in relevance order, are read whole if ``room`` tokens may be: indices, ascending.
 
-    Cached ones (``free``) cost nothing; of the others the most relevant ones that fit. And of which one, not
-    among them, a part is read: the first that does not fit. ``part_of(index, room)`` gives the tokens of its
-    part, 0 where none can be made. The best one is read whatever it takes where nothing else would be: an
-    answer from nothing is none.
+    Cached ones (``free``) cost nothing; of the others the most relevant ones that fit. Of the first that does
+    not fit a part is read: ``part_of(index, room)`` makes it and gives its tokens, 0 where there is none. An
+    answer from nothing is none: where nothing would be read and some is ``needed``, since no earlier turn
+    gave any of the passages, the shortest part of the best one is, or else all of it, whatever that takes.
     """
     taken: list[int] = []
-    part = None
+    has_part = False
     for index, (size, is_free) in enumerate(zip(n_tokens, free, strict=True)):
         if is_free:
             taken.append(index)
         elif size <= room:
             taken.append(index)
             room -= size
-        elif part is None and (size := part_of(index, room)):
-            part = index
+        elif not has_part and (size := part_of(index, room)):
+            has_part = True
             room -= size
-    if not taken and part is None and n_tokens:
+    if needed and n_tokens and not taken and not has_part and not part_of(0, SHORTEST_PART):
         taken.append(0)
-    return tuple(taken), part
+    return tuple(taken)
 
 
 def _pays(n_tokens: int, rate: float, risk: int) -> bool:

@@ -24,9 +24,11 @@ from core.draft import draft, explain
 from core.engine.llama import LlamaEngine
 from core.engine.protocol import CancelFlag
 from core.errors import KnownError
+from core.first_word import learn_rate
 from core.ingest.library import ingest
 from core.pipeline import answer
-from core.plan import expand
+from core.plan import SHORTEST_PART, expand
+from core.prompt import lay_out
 from core.store.database import open_database
 from core.text import sentences
 from core.types import Answer, Block, Context, FinishReason, Question, RequestMetrics, Scope, SegmentKind
@@ -232,10 +234,12 @@ def test_a_time_is_kept_by_leaving_out_what_was_not_read_before(bench, documents
 def test_a_time_holds_from_the_first_question_on(bench, documents):
     passages = documents.passages()
     assert bench.cache.rates.prefill_token_s.value is None
+    learn_rate(bench, CancelFlag())
+    assert bench.cache.rates.prefill_token_s.value is None, "no time is set: nobody waits for that"
     bench.first_word_s = 0.001
+    learn_rate(bench, CancelFlag())
     question = Question("What is due?", max_tokens=2)
     done = list(answer(bench, 1, question, context_of(passages), CancelFlag()))[-1]
-    assert bench.cache.rates.prefill_token_s.value
     assert len(done.turn.answer.passages) == 1, "of nothing there is no answer"
     assert any("left out" in note for note in done.turn.answer.notes)
 
@@ -270,10 +274,28 @@ def test_of_what_there_is_no_time_for_the_part_that_matters_is_read(bench, docum
     assert best.block.id in {block.id for block in again.plan.blocks}
     assert not again.plan.excerpt
 
-    # And it goes with its document.
+    # And it goes with its conversation, and with its document.
+    prompt = lay_out([bench.writer.head(), part], bench.root_of(""))
+    assert len(bench.cache.locate(prompt)) == len(prompt.chunks)
+    Upkeep(bench.db, bench, lambda: None).delete_conversation(done.conversation_id)
+    assert len(bench.cache.locate(prompt)) < len(prompt.chunks)
+    list(answer(bench, 3, replace(question), context_of([best]), CancelFlag()))
     assert best.block.id in bench.cache.block_ids()
     bench.forget_blocks([best.block.id])
     assert best.block.id not in bench.cache.block_ids()
+
+
+def test_where_there_is_no_time_at_all_no_whole_passage_is_read(bench, documents):
+    first, *others = documents.passages()[:4]
+    done = list(answer(bench, 1, Question("Hello?", max_tokens=8), context_of([first]), CancelFlag()))[-1]
+    bench.first_word_s = 0.0001  # less than the last answer takes, which was not read again
+    question = Question("What is due?", done.conversation_id, max_tokens=8)
+    made = draft(bench, question, context_of([others[0], first]))
+    assert made.plan.blocks == (), "an earlier turn gave what there is to answer from"
+    assert made.plan.references == (first.block,)
+    made = draft(bench, question, context_of(others))
+    assert [block.id for block in made.plan.blocks] == [made.plan.excerpt] == [others[0].block.id]
+    assert len(made.plan.segments[0].tokens) <= SHORTEST_PART
 
 
 def test_the_policy_gives_a_reason_and_can_leave_alone(bench, documents):

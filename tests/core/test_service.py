@@ -525,3 +525,15 @@ def test_how_passages_are_read_can_be_changed_at_any_moment(filled):
     answer = filled.wait(AnswerDone).turn.answer
     assert any("so that the answer begins within 0.001 s" in note for note in answer.notes)
     assert (filled.service._bench.dedup, filled.service._bench.first_word_s) == ("off", 0.001)
+
+
+def test_a_time_until_the_first_word_holds_for_the_very_first_question(tmp_path, settings):
+    hurried = Running(tmp_path / "data", settings.with_(first_word_s=0.001, idle_work=False))
+    try:
+        hurried.read(sample_documents())
+        hurried.ask("How much is the rent of flat 3?")
+        answer = hurried.wait(AnswerDone).turn.answer
+    finally:
+        hurried.service.close()
+    assert len(answer.passages) == 1
+    assert any("so that the answer begins within 0.001 s" in note for note in answer.notes)

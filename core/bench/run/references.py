@@ -8,6 +8,7 @@ from core.bench.run.questions import Asked
 from core.bench.run.sensitivity import blocks_of, comparable, read, writer_for
 from core.bench.run.statistics import kinds
 from core.engine.probe import ProbingEngine
+from core.history import n_tokens
 from core.plan.annotate import annotation
 from core.plan.content import Surroundings, deduplicate
 from core.plan.phrases import phrases_for
@@ -40,15 +41,15 @@ def measure(engine: ProbingEngine, questions: Sequence[Asked], n: int) -> dict[s
             "whole": [writer.head(), *blocks, ask],
             "shortened": [writer.head(), *shortened, ask],
         }
-        saves = _n_tokens(shortened) < _n_tokens(blocks)
-        if not saves or _n_tokens(prompts["whole"]) >= engine.n_ctx:
+        saves = n_tokens(*shortened) < n_tokens(*blocks)
+        if not saves or n_tokens(*prompts["whole"]) >= engine.n_ctx:
             continue
         logprobs = _logprobs(engine, asked, prompts)
         if len(logprobs) < len(prompts):
             continue
         sessions.append(asked.session)
-        tokens["whole"].append(_n_tokens(blocks))
-        tokens["shortened"].append(_n_tokens(shortened))
+        tokens["whole"].append(n_tokens(*blocks))
+        tokens["shortened"].append(n_tokens(*shortened))
         for name, logprob in logprobs.items():
             found[name].append(logprob)
     engine.clear()
@@ -89,7 +90,3 @@ def _logprobs(engine: ProbingEngine, asked: Asked, prompts: dict[str, list[Segme
             found[name] = logprob
         before = keys
     return found
-
-
-def _n_tokens(segments: Sequence[Segment]) -> int:
-    return sum(len(segment.tokens) for segment in segments)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plan.policy import Prospect, TimeLeft, Way, as_found, decide, kind_of, within_time
+from core.plan.policy import SHORTEST_PART, Prospect, TimeLeft, Way, as_found, decide, kind_of, within_time
 from core.types import CollectionInfo
 from core.work import tokens_within
 
@@ -85,8 +85,7 @@ def test_content_whose_order_matters_is_known(text, kind):
 @given(st.lists(st.tuples(st.integers(1, 500), st.booleans()), max_size=12), st.integers(0, 1500))
 def test_cached_passages_ride_free_and_the_rest_keeps_to_the_time(passages, room):
     sizes, free = [size for size, _ in passages], [is_free for _, is_free in passages]
-    taken, part = within_time(sizes, free, room)
-    assert part is None
+    taken = within_time(sizes, free, room)
     assert list(taken) == sorted(set(taken))
     assert {n for n, is_free in enumerate(free) if is_free} <= set(taken)
     paid = sum(sizes[n] for n in taken if not free[n])
@@ -105,15 +104,21 @@ def test_of_the_first_passage_that_does_not_fit_a_part_is_read(passages, room):
         parts.append((index, left))
         return left - 10
 
-    taken, part = within_time(sizes, free, room, part_of)
-    assert [index for index, _ in parts] == ([] if part is None else [part])
-    if part is not None:
-        before = [n for n in range(part) if not free[n]]
-        assert set(before) <= set(taken) or room < 50, "relevance first"
-        assert part not in taken
-        assert sum(sizes[n] for n in taken if not free[n]) + parts[0][1] - 10 <= room
-    elif any(size > room for size, is_free in passages if not is_free):
-        assert room < 550
+    taken = within_time(sizes, free, room, part_of)
+    assert len(parts) <= 1
+    whole = [n for n in taken if not free[n]]
+    left_out = [n for n in range(len(sizes)) if n not in taken]
+    if parts == [(0, SHORTEST_PART)] and room < 50:
+        assert not taken, "an answer from nothing is none"
+        assert not within_time(sizes, free, room, part_of, needed=False)
+    elif parts:
+        ((part, left),) = parts
+        assert part == left_out[0], "relevance first"
+        assert left == room - sum(sizes[n] for n in whole if n < part)
+        assert sum(sizes[n] for n in whole) + left - 10 <= room
+    else:
+        for n in left_out:
+            assert room - sum(sizes[one] for one in whole if one < n) < 50, "too little for a part"
 
 
 def test_what_is_cached_makes_what_is_read_behind_it_dearer():
